@@ -1,0 +1,30 @@
+"""Data sets: open, make, save, split, segment, normalise.
+
+Everything here is an ``xarray.Dataset`` in one layout (see `make_dataset`), in float64 and in
+physical units.
+"""
+
+from ._layout import make_dataset, state_index, time_label, time_matrix
+from ._normalising import Normaliser
+from ._reading import open_data
+from ._saving import save_data
+from ._segmenting import Segments, segments
+from ._splitting import cut, select, split_data
+from ._summary import state_table, summary
+
+__all__ = [
+    "Normaliser",
+    "Segments",
+    "cut",
+    "make_dataset",
+    "open_data",
+    "save_data",
+    "segments",
+    "select",
+    "split_data",
+    "state_index",
+    "state_table",
+    "summary",
+    "time_label",
+    "time_matrix",
+]
