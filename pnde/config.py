@@ -1,0 +1,230 @@
+"""Every setting of a training run, in one validated object that reads and writes TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, model_validator
+
+from pnde.errors import ConfigError, nearest
+
+Precision = Literal["float32", "float64"]
+
+
+class Section(BaseModel):
+    """A part of the configuration: no unknown keys, frozen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NetworkConfig(Section):
+    """The multilayer perceptron (paper, Table IV)."""
+
+    layers: PositiveInt = Field(2, description="hidden layers")
+    width: PositiveInt = Field(64, description="units in each hidden layer")
+    activation: Literal["gelu", "tanh", "relu", "softplus"] = "gelu"
+    skip: bool = Field(False, description="residual connections between the hidden layers")
+
+
+class ProjectionConfig(Section):
+    """How the velocity is projected."""
+
+    method: Literal["cholesky", "qr", "truncated"] = Field(
+        "cholesky", description="factorisation of G W Gᵀ; qr for ill-conditioned, truncated for dependent rows"
+    )
+
+
+class SolverConfig(Section):
+    """How an ODE is solved."""
+
+    solver: Literal["tsit5", "dopri5", "dopri8", "kvaerno5"] = "tsit5"
+    rtol: PositiveFloat = 1e-6
+    atol: PositiveFloat = 1e-6
+    max_steps: PositiveInt = 100_000
+    step: PositiveFloat | None = Field(None, description="fixed step size; adaptive if absent")
+    retract: Literal["step", "save", "never"] = Field(
+        "step", description="when the state is put back on the manifold; never is the paper"
+    )
+    precision: Precision = "float64"
+
+
+class TrainingSolverConfig(SolverConfig):
+    """The solver inside a training step (paper, Appendix G)."""
+
+    rtol: PositiveFloat = 1e-4
+    atol: PositiveFloat = 1e-4
+    max_steps: PositiveInt = 256
+    retract: Literal["step", "save", "never"] = "never"
+    precision: Precision = "float32"
+    adjoint: Literal["discretise", "backsolve"] = Field(
+        "discretise", description="gradient of the solve: of its steps, or the paper's backward solve"
+    )
+
+
+class OptimiserConfig(Section):
+    """AdamW, with a cosine from `learning_rate` to `final_learning_rate` over `decay_epochs`, then constant."""
+
+    epochs: PositiveInt = 100
+    batch_size: PositiveInt = 1024
+    learning_rate: PositiveFloat = 1e-3
+    final_learning_rate: PositiveFloat = 1e-6
+    decay_epochs: PositiveInt | None = Field(None, description="half of the epochs if absent")
+    weight_decay: float = Field(1e-4, ge=0)
+    clip: PositiveFloat | None = Field(None, description="largest size of a gradient component")
+    segment: PositiveInt = Field(4, description="time steps predicted from each initial state")
+    checkpoint_every: PositiveInt = Field(1, description="epochs between checkpoints")
+
+
+class DataConfig(Section):
+    """How many trajectories go where, and for built-in systems how they are made."""
+
+    train: PositiveFloat = 120
+    valid: PositiveFloat = 60
+    test: PositiveFloat = 100
+    t_end: PositiveFloat | None = Field(None, description="length of a trajectory; the system's if absent")
+    dt: PositiveFloat | None = Field(None, description="time between samples; the system's if absent")
+    initial_conditions: Literal["paper", "code"] = Field(
+        "paper", description="the paper's text, or its authors' code, where the two differ"
+    )
+
+
+class Config(Section):
+    """The whole configuration of one training run."""
+
+    method: Literal["nde", "snde", "pnde"] = "pnde"
+    gamma: PositiveFloat = Field(1.0, description="SNDE stabilisation γ")
+    seed: int = Field(1, ge=0)
+    engine: Literal["auto", "jax", "julia"] = "auto"
+    tolerance: PositiveFloat = Field(
+        1e-6, description="how far an initial state may be off the manifold, relative to the law's size"
+    )
+    on_failure: Literal["raise", "mask"] = Field(
+        "mask", description="what a rollout does with a trajectory that could not be integrated"
+    )
+    network: NetworkConfig = NetworkConfig()
+    projection: ProjectionConfig = ProjectionConfig()
+    optimiser: OptimiserConfig = OptimiserConfig()
+    solver: TrainingSolverConfig = TrainingSolverConfig()
+    rollout: SolverConfig = SolverConfig()
+    data: DataConfig = DataConfig()
+
+    @model_validator(mode="after")
+    def _backsolve_does_not_retract(self) -> Config:
+        if self.solver.adjoint == "backsolve" and self.solver.retract == "step":
+            raise ValueError(
+                'solver.adjoint = "backsolve" integrates the state backwards and cannot retract each step: '
+                'set solver.retract to "save" or "never"'
+            )
+        return self
+
+    @classmethod
+    def make(cls, base: Config | None = None, **settings: Any) -> Config:
+        """A configuration from `base` (the defaults if absent) and settings.
+
+        **Arguments:**
+
+        - `settings`: sections (`network={"width": 128}`), or single settings by their own name (`width=128`) where
+            only one section has that name, or by their full name (`{"solver.rtol": 1e-5}`).
+
+        **Raises:** `pnde.errors.ConfigError` naming the setting, with the nearest known name.
+        """
+        values = (base or cls()).model_dump()
+        for key, value in settings.items():
+            _assign(values, key, value)
+        return cls._validated(values, "the settings")
+
+    @classmethod
+    def read(cls, path: str | Path) -> Config:
+        """The configuration in a TOML file.
+
+        **Raises:** `pnde.errors.ConfigError` naming the file and the setting.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from None
+        return cls._parse(text, str(path))
+
+    @classmethod
+    def preset(cls, system: str, preset: str) -> Config:
+        """The settings of a built-in system: preset `"quick"` or `"paper"` (Table IV)."""
+        folder = resources.files("pnde") / "presets"
+        name = f"{system}-{preset}.toml"
+        known = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+        if name not in known:
+            presets = [k[len(system) + 1 : -5] for k in known if k.startswith(f"{system}-")]
+            raise ConfigError(
+                f"there is no preset {preset!r} for {system!r}{nearest(preset, presets)}; "
+                f"there are: {', '.join(presets) or 'none'}"
+            )
+        return cls._parse((folder / name).read_text(encoding="utf-8"), name)
+
+    def write(self, path: str | Path) -> None:
+        """Write the whole configuration, defaults included, as TOML."""
+        import tomli_w
+
+        Path(path).write_text(tomli_w.dumps(self.model_dump(exclude_none=True)), encoding="utf-8")
+
+    @classmethod
+    def _parse(cls, text: str, source: str) -> Config:
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{source} is not valid TOML: {error}") from None
+        return cls._validated(values, source)
+
+    @classmethod
+    def _validated(cls, values: dict[str, Any], source: str) -> Config:
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(f"{source}: {_first_problem(error)}") from None
+
+
+def _sections() -> dict[str, type[Section]]:
+    return {
+        name: field.annotation
+        for name, field in Config.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+    }
+
+
+def _assign(values: dict[str, Any], key: str, value: Any) -> None:
+    """Put one setting where it belongs in the nested `values`."""
+    sections = _sections()
+    if key in sections:
+        if not isinstance(value, dict):
+            value = value.model_dump() if isinstance(value, Section) else value
+        if not isinstance(value, dict):
+            raise ConfigError(f"{key!r} is a section: give it a dict of settings, not {value!r}")
+        values[key] = values[key] | value
+    elif key in Config.model_fields:
+        values[key] = value
+    elif "." in key and key.split(".", 1)[0] in sections:
+        section, leaf = key.split(".", 1)
+        values[section] = values[section] | {leaf: value}
+    else:
+        homes = [name for name, kind in sections.items() if key in kind.model_fields]
+        if len(homes) > 1:
+            options = " or ".join(f"{home}.{key}" for home in homes)
+            raise ConfigError(f"the setting {key!r} is in several sections: say {options}")
+        if not homes:
+            known = {leaf for kind in sections.values() for leaf in kind.model_fields}
+            known |= set(Config.model_fields)
+            raise ConfigError(f"unknown setting {key!r}{nearest(key, known)}")
+        values[homes[0]] = values[homes[0]] | {key: value}
+
+
+def _first_problem(error: ValidationError) -> str:
+    """One sentence about the first problem that pydantic found."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        *parents, leaf = problem["loc"]
+        kind: type[Section] = _sections()[str(parents[0])] if parents else Config
+        return f"unknown setting {where!r}{nearest(str(leaf), kind.model_fields)}"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{where} = {problem['input']!r}: {message}" if where else message

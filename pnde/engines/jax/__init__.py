@@ -1,0 +1,10 @@
+"""The embedded engine: JAX, diffrax, equinox and optax."""
+
+from pnde.engines import Engine
+
+
+def load() -> Engine:
+    """The one instance of this engine."""
+    from pnde.engines.jax.engine import JaxEngine
+
+    return JaxEngine()

@@ -1,0 +1,218 @@
+"""The Engine protocol on JAX. Every method works inside `jax.enable_x64`, and leaves JAX's global switch alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pnde.config import SolverConfig
+from pnde.constraints import Constraint
+from pnde.engines import Batch, Epoch, Status, Trajectories, TrainingState
+from pnde.engines.jax import fields
+from pnde.engines.jax.constraints import inverse_metric, jacobian, value
+from pnde.engines.jax.projection import condition, factorise
+from pnde.engines.jax.retraction import retract
+from pnde.engines.jax.solve import evaluations, solve
+from pnde.engines.jax.train import batch_loss, on_device, train
+from pnde.model import Model, Weights
+
+
+def _in_x64(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with jax.enable_x64(True):
+            return method(*args, **kwargs)
+
+    return wrapped
+
+
+class JaxEngine:
+    """The embedded engine; see `pnde.engines.Engine` for what each method promises."""
+
+    name = "jax"
+
+    @_in_x64
+    def status(self) -> dict[str, str]:
+        import diffrax
+        import optax
+
+        return {
+            "jax": jax.__version__,
+            "diffrax": diffrax.__version__,
+            "equinox": eqx.__version__,
+            "optax": optax.__version__,
+            "devices": ", ".join(str(device) for device in jax.devices()),
+        }
+
+    @_in_x64
+    def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
+        u = jnp.asarray(u, jnp.float64)
+        t = jnp.broadcast_to(jnp.asarray(t, jnp.float64), u.shape[:1])
+        return np.asarray(_law(constraint, u, t))
+
+    @_in_x64
+    def integrate(
+        self,
+        rhs: Callable[[Any, Any], Any],
+        u0: np.ndarray,
+        times: np.ndarray,
+        settings: SolverConfig,
+        constraint: Constraint | None = None,
+    ) -> Trajectories:
+        u0 = jnp.asarray(u0, settings.precision)
+        times = jnp.broadcast_to(jnp.asarray(times, u0.dtype), (len(u0), np.shape(times)[-1]))
+        u, status, steps = _integrate(rhs, settings, constraint, u0, times)
+        return _trajectories(u, status, steps, settings)
+
+    @_in_x64
+    def rollout(
+        self,
+        model: Model,
+        weights: Weights,
+        u0: np.ndarray,
+        times: np.ndarray,
+        c: np.ndarray,
+        settings: SolverConfig,
+    ) -> Trajectories:
+        dtype = jnp.dtype(settings.precision)
+        u0, c = jnp.asarray(u0, dtype), jnp.asarray(c, dtype)
+        times = jnp.broadcast_to(jnp.asarray(times, dtype), (len(u0), np.shape(times)[-1]))
+        parameters = fields.parameters(weights, dtype)
+        u, status, steps = _rollout(model, settings, parameters, u0, times, c)
+        return _trajectories(u, status, steps, settings)
+
+    @_in_x64
+    def velocity(
+        self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> np.ndarray:
+        parameters = fields.parameters(weights, jnp.float64)
+        u, c = jnp.asarray(u, jnp.float64), jnp.asarray(c, jnp.float64)
+        t = jnp.broadcast_to(jnp.asarray(t, jnp.float64), u.shape[:1])
+        return np.asarray(_velocity(model, parameters, t, u, c))
+
+    @_in_x64
+    def loss_and_gradient(
+        self, model: Model, weights: Weights, batch: Batch
+    ) -> tuple[float, Weights]:
+        dtype = jnp.dtype(model.config.solver.precision)
+        parameters = fields.parameters(weights, dtype)
+        segments = on_device(batch, np.full(len(batch.u), 1 / len(batch.u)), dtype)
+        (loss, _), gradient = _loss_and_gradient(model, parameters, segments)
+        return float(loss), fields.weights(gradient)
+
+    def train(
+        self,
+        model: Model,
+        train_batch: Batch,
+        valid_batch: Batch,
+        state: TrainingState,
+        on_step: Callable[[int, int, float, float], None],
+    ) -> Iterator[Epoch]:
+        epochs = train(model, train_batch, valid_batch, state, on_step)
+        while True:
+            # Enter the context for each epoch anew, so that it does not leak into the caller between epochs.
+            with jax.enable_x64(True):
+                epoch = next(epochs, None)
+            if epoch is None:
+                return
+            yield epoch
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _law(constraint, u, t):
+    return jax.vmap(lambda u, t: value(constraint, u, t))(u, t)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _integrate(rhs, settings, constraint, u0, times):
+    def one(u0, times):
+        retraction, c, domain = None, None, None
+        if constraint is not None:
+            c = value(constraint, u0, times[0])
+            domain = constraint.domain
+
+            def retraction(t, u, c):
+                return retract(constraint, None, "cholesky", u, t, c)
+
+        return solve(
+            lambda t, u, _: rhs(u, t),
+            u0,
+            times,
+            c,
+            settings,
+            retraction,
+            domain,
+            stop_at_times=True,
+        )
+
+    return jax.vmap(one)(u0, times)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _rollout(model, settings, parameters, u0, times, c):
+    law = model.constraint
+    constrained = law is not None and model.config.method == "pnde"
+    method = model.config.projection.method
+
+    def field(t, u, args):
+        parameters, c = args
+        return fields.velocity(model, parameters, t, u, c)
+
+    def retraction(t, u, args):
+        return retract(law, model.metric, method, u, t, args[1])
+
+    def one(u0, times, c):
+        solution = solve(
+            field,
+            u0,
+            times,
+            (parameters, c),
+            settings,
+            retraction if constrained else None,
+            None if law is None else law.domain,
+        )
+        if not constrained:
+            return solution
+        rank = jax.vmap(lambda u, t: _rank_margin(model, u, t))(solution.u, times)
+        singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
+        return solution._replace(
+            status=jnp.where(singular, Status.RANK_DEFICIENT, solution.status)
+        )
+
+    return jax.vmap(one)(u0, times, c)
+
+
+def _rank_margin(model, u, t):
+    """How many times better than singular to rounding G is, at a state; below 1 the rows are dependent."""
+    G = jacobian(model.constraint, u, t)
+    factor = factorise(G, inverse_metric(model.metric, u), model.config.projection.method)
+    margin = condition(factor) / (16 * jnp.finfo(u.dtype).eps)
+    return jnp.where(jnp.all(jnp.isfinite(u)), margin, jnp.nan)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _velocity(model, parameters, t, u, c):
+    return jax.vmap(lambda t, u, c: fields.velocity(model, parameters, t, u, c))(t, u, c)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _loss_and_gradient(model, parameters, segments):
+    loss = functools.partial(batch_loss, model)
+    return jax.value_and_grad(loss, has_aux=True)(parameters, segments)
+
+
+def _trajectories(u: Any, status: Any, steps: Any, settings: SolverConfig) -> Trajectories:
+    u = np.asarray(u, np.float64)
+    steps = np.asarray(steps)
+    return Trajectories(
+        u=np.where(np.isfinite(u), u, np.nan),
+        status=np.asarray(status, np.int8),
+        steps=steps,
+        evaluations=evaluations(steps, settings),
+    )

@@ -1,0 +1,107 @@
+"""The vector fields of NDE, SNDE and PNDE (paper, Eq. 1, 9 and 20)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pnde.engines.jax.constraints import drift, inverse_metric, jacobian, value
+from pnde.engines.jax.projection import minimum_norm, project
+from pnde.model import Model, Weights
+
+Parameters = list[tuple[Array, Array]]
+"""Weight `(inputs, outputs)` and bias `(outputs,)` of each layer."""
+
+_ACTIVATIONS = {
+    "gelu": jax.nn.gelu,  # the tanh form, as NNlib's
+    "tanh": jnp.tanh,
+    "relu": jax.nn.relu,
+    "softplus": jax.nn.softplus,
+}
+
+
+def parameters(weights: Weights, dtype: Any) -> Parameters:
+    """Weights as the engine holds them."""
+    count = len(weights) // 2
+    return [
+        (
+            jnp.asarray(weights[f"layers.{i}.weight"], dtype),
+            jnp.asarray(weights[f"layers.{i}.bias"], dtype),
+        )
+        for i in range(count)
+    ]
+
+
+def weights(parameters: Parameters) -> Weights:
+    """The inverse of `parameters`, on the host and in the parameters' precision."""
+    out: Weights = {}
+    for i, (weight, bias) in enumerate(jax.device_get(parameters)):
+        out[f"layers.{i}.weight"], out[f"layers.{i}.bias"] = np.asarray(weight), np.asarray(bias)
+    return out
+
+
+def network(model: Model, parameters: Parameters, x: Float[Array, "*batch inputs"]) -> Array:
+    """The multilayer perceptron, on one input or a batch."""
+    activation = _ACTIVATIONS[model.config.network.activation]
+    for i, (weight, bias) in enumerate(parameters[:-1]):
+        y = activation(x @ weight + bias)
+        x = x + y if model.config.network.skip and i > 0 else y
+    weight, bias = parameters[-1]
+    return x @ weight + bias
+
+
+def ambient_velocity(
+    model: Model, parameters: Parameters, u: Float[Array, "*batch n"]
+) -> Float[Array, "*batch n"]:
+    """The unconstrained f̄(u): the network sees normalised states and gives physical velocities (Appendix F.3)."""
+    x = (u - model.mean.astype(u.dtype)) / model.std.astype(u.dtype)
+    half = u.shape[-1] // 2
+    if model.features == "angles":
+        angles = u[..., :half]
+        x = jnp.concatenate([jnp.sin(angles), jnp.cos(angles), x[..., half:]], axis=-1)
+    v = network(model, parameters, x)
+    if model.order == 2:
+        v = jnp.concatenate([u[..., half:], v], axis=-1)
+    if model.physics is not None:
+        known = model.physics if u.ndim == 1 else jax.vmap(model.physics)
+        v = v + known(u)
+    return v
+
+
+def velocity(
+    model: Model,
+    parameters: Parameters,
+    t: Any,
+    u: Float[Array, "*batch n"],
+    c: Float[Array, "*batch m"],
+) -> Float[Array, "*batch n"]:
+    """u̇ of one state `(n,)`, or of a batch `(B, n)` at times `(B,)`."""
+    v = ambient_velocity(model, parameters, u)
+    if model.config.method == "nde":
+        return v
+    constrain = _projected if model.config.method == "pnde" else _stabilised
+    if u.ndim == 1:
+        return constrain(model, t, u, v, c)
+    return jax.vmap(partial(constrain, model))(t, u, v, c)
+
+
+def _projected(model, t, u, v, c):
+    """P f̄(u) - W GᵀS⁻¹ ∂h/∂t"""
+    G = jacobian(model.constraint, u, t)
+    W = inverse_metric(model.metric, u)
+    return project(G, v, drift(model.constraint, u, t), W, model.config.projection.method)
+
+
+def _stabilised(model, t, u, v, c):
+    """f̄(u) - γ G† (h(u, t) - c), the stabilisation matrix of White et al. 2023"""
+    G = jacobian(model.constraint, u, t)
+    g = value(model.constraint, u, t) - c
+    W = inverse_metric(model.metric, u)
+    return v - model.config.gamma * minimum_norm(
+        G, g, W, model.config.projection.method, u.shape[0]
+    )

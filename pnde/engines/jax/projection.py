@@ -1,0 +1,97 @@
+"""The projection p = v - W Gᵀλ with (G W Gᵀ) λ = G v + b (paper, Eq. 12-13 and Appendix A), and its derivative.
+
+With v' = v̇ - (W Gᵀ)˙ λ, the derivative of the pair (p, λ) is the pair that belongs to v' and the offset
+b' = ḃ + Ġ p:
+
+    ṗ = v' - W Gᵀ λ̇,     S λ̇ = G v' + b',     S = G W Gᵀ.
+
+Differentiating p + W Gᵀλ = v and G p = -b gives this at once. Its transpose is the paper's backward pass (Eq. 14-16),
+extended by the metric and the offset:
+
+    S μ = G W p̄,   v̄ = p̄ - Gᵀμ,   Ḡ = -μ pᵀ - λ (W v̄)ᵀ,   b̄ = -μ,   W̄ = -v̄ (Gᵀλ)ᵀ.
+
+So one rule serves forward mode, reverse mode and every higher order, for each structure of G and each method, and the
+factor of S is computed once. The same operation gives the pseudo-inverse, and the retraction.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pnde.engines.jax.structure import (
+    AbstractFactor,
+    AbstractJacobian,
+    DenseJacobian,
+    InverseMetric,
+    weigh,
+)
+
+
+def project(
+    G: AbstractJacobian | Float[Array, "m n"],
+    v: Float[Array, " n"],
+    offset: Float[Array, " m"] | None = None,
+    W: InverseMetric = None,
+    method: str = "cholesky",
+    factor: AbstractFactor | None = None,
+) -> Float[Array, " n"]:
+    """The velocity nearest to v, in the metric M = W⁻¹, with G p = -offset.
+
+    **Arguments:**
+
+    - `G`: the constraint Jacobian ∂h/∂u.
+    - `v`: the ambient velocity.
+    - `offset`: ∂h/∂t of a law that depends on time.
+    - `W`: inverse metric.
+    - `method`: `"cholesky"`, `"qr"` or `"truncated"`.
+    - `factor`: of `G W Gᵀ`, if it is known already.
+
+    **Returns:** p of shape `(n,)`. Use `jax.vmap` for batches. NaN where `method` cannot factor G: see `condition`.
+    """
+    G = DenseJacobian(G) if not isinstance(G, AbstractJacobian) else G
+    if offset is None:
+        offset = jnp.zeros_like(jax.eval_shape(G.apply, v))
+    if factor is None:
+        factor = factorise(G, W, method)
+    return _decompose(G, W, v, offset, factor)[0]
+
+
+def minimum_norm(
+    G: AbstractJacobian, b: Float[Array, " m"], W: InverseMetric, method: str, dimension: int
+) -> Float[Array, " n"]:
+    """The smallest x, in the metric M = W⁻¹, with G x = b: x = W Gᵀ S⁻¹ b."""
+    return -project(G, jnp.zeros((dimension,), b.dtype), b, W, method)
+
+
+def factorise(G: AbstractJacobian, W: InverseMetric, method: str) -> AbstractFactor:
+    """The factor of S = G W Gᵀ. Derivatives never pass through it."""
+    if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((G, W))):
+        with jax.ensure_compile_time_eval():
+            return G.factorise(W, method)
+    return jax.lax.stop_gradient(G).factorise(jax.lax.stop_gradient(W), method)
+
+
+def condition(factor: AbstractFactor) -> Float[Array, ""]:
+    """An estimate of 1/κ of the matrix that was factored; 0 where the factorisation failed."""
+    return jnp.where(jnp.isfinite(factor.rcond), factor.rcond, 0)
+
+
+@jax.custom_jvp
+def _decompose(G, W, v, b, factor):
+    return factor.decompose(G, W, v, b)
+
+
+@_decompose.defjvp
+def _decompose_jvp(primals: Any, tangents: Any):
+    G, W, v, b, factor = primals
+    G_dot, W_dot, v_dot, b_dot, _ = tangents
+    p, lam = _decompose(G, W, v, b, factor)
+    push = partial(jax.jvp, lambda G, W: weigh(W, G.transpose_apply(lam)))
+    correction_dot = push((G, W), (G_dot, W_dot))[1]
+    Gp_dot = jax.jvp(lambda G: G.apply(p), (G,), (G_dot,))[1]
+    return (p, lam), _decompose(G, W, v_dot - correction_dot, b_dot + Gp_dot, factor)

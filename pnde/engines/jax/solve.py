@@ -1,0 +1,163 @@
+"""Integration with diffrax, with the state retracted onto the manifold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from pnde.config import SolverConfig, TrainingSolverConfig
+from pnde.engines import Status
+
+SOLVERS: dict[str, type[diffrax.AbstractSolver]] = {
+    "tsit5": diffrax.Tsit5,
+    "dopri5": diffrax.Dopri5,
+    "dopri8": diffrax.Dopri8,
+    "kvaerno5": diffrax.Kvaerno5,
+}
+
+Retraction = Callable[[Any, Array, Any], Array]
+"""(t, u, args) ↦ u on the manifold."""
+
+
+class Solution(NamedTuple):
+    """States at the T save times, `(T, *shape of u0)`, and how the solve went."""
+
+    u: Array
+    status: Int[Array, ""]
+    steps: Int[Array, ""]
+
+
+def solve(
+    field: Callable[[Any, Array, Any], Array],
+    u0: Array,
+    times: Array,
+    args: Any,
+    settings: SolverConfig,
+    retraction: Retraction | None = None,
+    domain: Callable[[Array], Array] | None = None,
+    stop_at_times: bool = False,
+) -> Solution:
+    """Solve u̇ = field(t, u, args) from u0 at times[0], saved at `times`.
+
+    u0 of shape `(B, n)` is one system: all trajectories share the steps and one error norm, as in the paper's training.
+    Use `jax.vmap` for trajectories with steps of their own.
+
+    **Arguments:**
+
+    - `retraction`: applied as `settings.retract` says: to every accepted step and saved state, to saved states, or not.
+    - `domain`: true while the state is inside; the solve ends where it is not.
+    - `stop_at_times`: step onto the save times exactly, where interpolation is not accurate enough.
+    """
+    dtype = u0.dtype
+    times = jnp.asarray(times, dtype)
+    solver = SOLVERS[settings.solver]()
+    if retraction is not None and settings.retract == "step":
+        solver = _Retracting(solver, retraction)
+    controller: diffrax.AbstractStepSizeController
+    if settings.step is None:
+        # Below this step the time no longer changes: the field is infinite, NaN or hopelessly stiff. (A step that is
+        # cut short to meet a save time may well be smaller.)
+        smallest = None if stop_at_times else 16 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))
+        controller = diffrax.PIDController(
+            rtol=settings.rtol, atol=settings.atol, dtmin=smallest, force_dtmin=False
+        )
+        dt0 = None
+    else:
+        controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
+    if stop_at_times:
+        controller = diffrax.ClipStepSizeController(controller, step_ts=times)
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(field),
+        solver,
+        t0=times[0],
+        t1=times[-1],
+        dt0=dt0,
+        y0=u0,
+        args=args,
+        saveat=diffrax.SaveAt(ts=times),
+        stepsize_controller=controller,
+        adjoint=_adjoint(settings),
+        event=None if domain is None else diffrax.Event(lambda t, y, args, **_: ~domain(y)),
+        max_steps=settings.max_steps,
+        throw=False,
+    )
+    u = solution.ys
+    if retraction is not None and settings.retract != "never":
+        u = jax.vmap(retraction, in_axes=(0, 0, None))(times, u, args)
+    return Solution(u, _status(solution), solution.stats["num_steps"])
+
+
+def evaluations(steps: Any, settings: SolverConfig) -> Any:
+    """Evaluations of the field in `steps` steps of an explicit solver, those that choose the first step included."""
+    tableau = getattr(SOLVERS[settings.solver], "tableau", None)
+    if not isinstance(tableau, diffrax.ButcherTableau) or settings.solver == "kvaerno5":
+        return 0 * steps
+    start = 0 if settings.step is not None else 2
+    return steps * (tableau.num_stages - tableau.fsal) + int(tableau.fsal) + start
+
+
+def _adjoint(settings: SolverConfig) -> diffrax.AbstractAdjoint:
+    if isinstance(settings, TrainingSolverConfig) and settings.adjoint == "backsolve":
+        return diffrax.BacksolveAdjoint()
+    return diffrax.RecursiveCheckpointAdjoint()
+
+
+def _status(solution: diffrax.Solution) -> Int[Array, ""]:
+    result = solution.result
+    status = jnp.asarray(Status.NON_FINITE, jnp.int32)
+    status = jnp.where(result == diffrax.RESULTS.max_steps_reached, Status.MAX_STEPS, status)
+    status = jnp.where(result == diffrax.RESULTS.event_occurred, Status.LEFT_DOMAIN, status)
+    finite = jnp.all(jnp.isfinite(solution.ys))
+    return jnp.where((result == diffrax.RESULTS.successful) & finite, Status.OK, status)
+
+
+class _Retracting(
+    diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSolver[Any]
+):
+    """A solver whose every step ends on the manifold.
+
+    The stage that a first-same-as-last method carries over was evaluated just off it, at a distance of the local error;
+    it is kept, for the difference is of the order of that error times the step.
+    """
+
+    solver: diffrax.AbstractSolver
+    retraction: Retraction = eqx.field(static=True)
+
+    @property
+    def term_structure(self):
+        return self.solver.term_structure
+
+    @property
+    def interpolation_cls(self):
+        return self.solver.interpolation_cls
+
+    @property
+    def term_compatible_contr_kwargs(self):
+        return self.solver.term_compatible_contr_kwargs
+
+    def order(self, terms):
+        return self.solver.order(terms)
+
+    def strong_order(self, terms):
+        return self.solver.strong_order(terms)
+
+    def error_order(self, terms):
+        return self.solver.error_order(terms)
+
+    def init(self, terms, t0, t1, y0, args):
+        return self.solver.init(terms, t0, t1, y0, args)
+
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        y1, error, dense, state, result = self.solver.step(
+            terms, t0, t1, y0, args, solver_state, made_jump
+        )
+        return self.retraction(t1, y1, args), error, dense, state, result
+
+    def func(self, terms, t0, y0, args):
+        return self.solver.func(terms, t0, y0, args)

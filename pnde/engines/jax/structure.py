@@ -1,0 +1,224 @@
+"""Constraint Jacobians as linear operators, and factorisations of their Gram matrices.
+
+The projection needs of G only G w, Gᵀ y and a factor of S = G W Gᵀ. A Jacobian with structure (a chain, a network, a
+constant matrix) is a subclass of `AbstractJacobian` that gives these at less than the dense cost. Its array fields are
+what derivatives are taken with respect to, so `apply` has to be linear in them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+InverseMetric = Float[Array, " n"] | Float[Array, "n n"] | None
+"""W = M⁻¹: identity, a diagonal, or a matrix."""
+
+
+class AbstractJacobian(eqx.Module):
+    """G = ∂h/∂u at one state."""
+
+    @abstractmethod
+    def apply(self, w: Float[Array, " n"]) -> Float[Array, " m"]:
+        """G w"""
+
+    @abstractmethod
+    def transpose_apply(self, y: Float[Array, " m"]) -> Float[Array, " n"]:
+        """Gᵀ y"""
+
+    @abstractmethod
+    def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
+        """A factor of S = G W Gᵀ."""
+
+
+class AbstractFactor(eqx.Module):
+    """A factor of S = G W Gᵀ, kept from the forward pass for every derivative.
+
+    `rcond` estimates 1/κ of the row-scaled matrix that was factored (S, or its square root for QR and SVD), with
+    `squared` telling which. It is 0 or NaN where the factorisation failed.
+    """
+
+    rcond: eqx.AbstractVar[Float[Array, ""]]
+
+    @abstractmethod
+    def solve(self, b: Float[Array, " m"]) -> Float[Array, " m"]:
+        """S⁻¹ b, or the pseudo-inverse's."""
+
+    def decompose(
+        self, G: AbstractJacobian, W: InverseMetric, v: Float[Array, " n"], b: Float[Array, " m"]
+    ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
+        """The p and λ with v = p + W Gᵀ λ and G p = -b. Linear in v and b."""
+        lam = self.solve(G.apply(v) + b)
+        return v - weigh(W, G.transpose_apply(lam)), lam
+
+
+def weigh(W: InverseMetric, x: Float[Array, " n"]) -> Float[Array, " n"]:
+    """W x"""
+    if W is None:
+        return x
+    return W * x if W.ndim == 1 else W @ x
+
+
+class DenseJacobian(AbstractJacobian):
+    """G as an array `(m, n)`."""
+
+    matrix: Float[Array, "m n"]
+
+    def apply(self, w):
+        return self.matrix @ w
+
+    def transpose_apply(self, y):
+        return y @ self.matrix
+
+    def factorise(self, W, method):
+        if self.matrix.shape[0] == 1 and method != "truncated":
+            return Division.of(self.matrix, W)
+        return {"cholesky": Cholesky, "qr": QR, "truncated": Truncated}[method].of(self.matrix, W)
+
+
+class Division(AbstractFactor):
+    """S of a law with one row is a number."""
+
+    s: Float[Array, ""]
+    rcond: Float[Array, ""]
+
+    @classmethod
+    def of(cls, G, W):
+        row = G[0]
+        s = row @ weigh(W, row)
+        return cls(s=s, rcond=jnp.where(s > 0, jnp.ones_like(s), jnp.zeros_like(s)))
+
+    def solve(self, b):
+        return b / self.s
+
+
+class Cholesky(AbstractFactor):
+    """S = D⁻¹ L Lᵀ D⁻¹, with D scaling the rows of G to length one, which is exact and costs nothing.
+
+    Its error grows with κ(DG)².
+    """
+
+    lower: Float[Array, "m m"]
+    scale: Float[Array, " m"]
+    rcond: Float[Array, ""]
+
+    @classmethod
+    def of(cls, G, W):
+        gram = G @ (G.T if W is None else (W[:, None] * G.T if W.ndim == 1 else W @ G.T))
+        scale = inverse_norm(jnp.diagonal(gram))
+        lower = jax.lax.linalg.cholesky(gram * (scale[:, None] * scale), symmetrize_input=False)
+        pivots = jnp.diagonal(lower)
+        return cls(lower=lower, scale=scale, rcond=(jnp.min(pivots) / jnp.max(pivots)) ** 2)
+
+    def solve(self, b):
+        y = solve_triangular(self.lower, self.scale * b, lower=True)
+        return self.scale * solve_triangular(self.lower, y, lower=True, trans=1)
+
+
+class QR(AbstractFactor):
+    """C ᵀGᵀD = Q R with W = C Cᵀ. Applies Q, so the error of p grows with κ(G) and not with its square.
+
+    (The paper's Appendix C uses R alone, the semi-normal equations, whose error can still grow with κ².)
+    """
+
+    q: Float[Array, "n m"]
+    r: Float[Array, "m m"]
+    scale: Float[Array, " m"]
+    root: InverseMetric
+    rcond: Float[Array, ""]
+
+    @classmethod
+    def of(cls, G, W):
+        root = square_root(W)
+        rows = _times_root(G, root)
+        scale = inverse_norm(jnp.sum(rows * rows, axis=1))
+        q, r = jnp.linalg.qr((scale[:, None] * rows).T)
+        pivots = jnp.abs(jnp.diagonal(r))
+        rcond = jnp.min(pivots) / jnp.max(pivots)
+        return cls(q=q, r=r, scale=scale, root=root, rcond=rcond)
+
+    def solve(self, b):
+        y = solve_triangular(self.r, self.scale * b, trans=1)
+        return self.scale * solve_triangular(self.r, y)
+
+    def decompose(self, G, W, v, b):
+        # In z = C⁻¹ v the projection is Euclidean.
+        z = _root_solve(self.root, v)
+        y = self.q.T @ z + solve_triangular(self.r, self.scale * b, trans=1)
+        p = v - _root_apply(self.root, self.q @ y)
+        return p, self.scale * solve_triangular(self.r, y)
+
+
+class Truncated(AbstractFactor):
+    """S⁺ for a G whose rows are dependent: CᵀGᵀD = U Σ Vᵀ, singular values below rounding left out.
+
+    With S⁺ in the place of S⁻¹ the rule of `projection` is the closed-form derivative of the pseudo-inverse
+    (Golub and Pereyra 1973) at constant rank, for targets that the laws can meet; no derivative of U, Σ, V is taken.
+    """
+
+    basis: Float[Array, "n m"]
+    right: Float[Array, "m m"]
+    inverse: Float[Array, " m"]
+    scale: Float[Array, " m"]
+    root: InverseMetric
+    rcond: Float[Array, ""]
+
+    @classmethod
+    def of(cls, G, W):
+        root = square_root(W)
+        rows = _times_root(G, root)
+        scale = inverse_norm(jnp.sum(rows * rows, axis=1))
+        left, sigma, right = jnp.linalg.svd((scale[:, None] * rows).T, full_matrices=False)
+        smallest = max(G.shape) * jnp.finfo(G.dtype).eps * sigma[0]
+        kept = sigma > smallest
+        inverse = jnp.where(kept, 1 / jnp.where(kept, sigma, 1), 0)
+        # What is left after truncation is what the solves see.
+        rcond = jnp.min(jnp.where(kept, sigma, sigma[0])) / jnp.where(sigma[0] > 0, sigma[0], 1)
+        rcond = jnp.where(sigma[0] > 0, rcond, 1)
+        return cls(
+            basis=jnp.where(kept, left, 0),
+            right=right,
+            inverse=inverse,
+            scale=scale,
+            root=root,
+            rcond=rcond,
+        )
+
+    def solve(self, b):
+        return self.scale * (self.right.T @ (self.inverse**2 * (self.right @ (self.scale * b))))
+
+    def decompose(self, G, W, v, b):
+        z = _root_solve(self.root, v)
+        y = self.basis.T @ z + self.inverse * (self.right @ (self.scale * b))
+        p = v - _root_apply(self.root, self.basis @ y)
+        return p, self.scale * (self.right.T @ (self.inverse * y))
+
+
+def inverse_norm(squares: Array) -> Array:
+    """1/√squares, and 1 where it is zero: the scale of rows with these squared lengths."""
+    return jnp.where(squares > 0, jax.lax.rsqrt(jnp.where(squares > 0, squares, 1)), 1)
+
+
+def square_root(W: InverseMetric) -> InverseMetric:
+    """C with W = C Cᵀ: a diagonal or a lower triangle."""
+    if W is None:
+        return None
+    return jnp.sqrt(W) if W.ndim == 1 else jnp.linalg.cholesky(W)
+
+
+def _times_root(G: Array, root: InverseMetric) -> Array:
+    return G if root is None else G * root if root.ndim == 1 else G @ root
+
+
+def _root_apply(root: InverseMetric, x: Array) -> Array:
+    return weigh(root, x)
+
+
+def _root_solve(root: InverseMetric, x: Array) -> Array:
+    if root is None:
+        return x
+    return x / root if root.ndim == 1 else solve_triangular(root, x, lower=True)

@@ -1,0 +1,272 @@
+"""How good a forecast is, and how well data obey a law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from pnde.data import state_index, time_label, time_matrix
+from pnde.errors import DataError
+
+# A target smaller than this, relative to what unrelated states give, is no scale to measure by.
+SMALL_TARGET = 1e-6
+
+
+def state_error(truth: Any, u: Any) -> Any:
+    """Relative state error ‖u − û‖₂ / ‖u‖₂ for each trajectory and time (paper, Sec. V).
+
+    **Arguments:**
+
+    - `truth`, `u`: arrays ``(..., n)`` of one shape, or data sets, whose trajectories, times and
+      states are then matched (see `matching`): ``u`` sets the trajectories and times, and where
+      the truth has no sample the error is NaN.
+
+    **Returns:** an array ``(...)``, or a ``DataArray`` ``(trajectory, time)`` for data sets. The
+    error is 0 where both states vanish, and infinite where only the true one does.
+    """
+    if isinstance(u, xr.Dataset):
+        values = u["u"].transpose("trajectory", "time", "state").values
+        errors = state_error(matching(truth, u), values)
+        coordinates = {k: u[k] for k in ("trajectory", "time", "split") if k in u.coords}
+        return xr.DataArray(errors, coordinates, ("trajectory", "time"), name="state_error")
+    truth, u = np.asarray(truth, np.float64), np.asarray(u, np.float64)
+    if truth.shape != u.shape:
+        raise DataError(f"the truth has the shape {truth.shape}, the forecast {u.shape}")
+    difference = np.linalg.norm(truth - u, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = difference / np.linalg.norm(truth, axis=-1)
+    return np.where(difference == 0, 0.0, ratio)
+
+
+def constraint_error(g: Any) -> np.ndarray:
+    """Constraint error ‖g(û)‖₂ of `g` = h − c ``(..., m)``, for each trajectory and time."""
+    return np.linalg.norm(np.asarray(g, np.float64), axis=-1)
+
+
+def matching(truth: xr.Dataset, forecast: xr.Dataset) -> np.ndarray:
+    """The true states ``(trajectory, time, state)`` at the forecast's trajectories and times.
+
+    Trajectories are matched by label, or by position when the labels differ but the numbers agree.
+    Times match when they agree to 1e-6 of the smallest step; samples without a match are NaN.
+
+    **Raises:** `DataError` when the states or the trajectories cannot be matched.
+    """
+    columns = [state_index(truth, str(name)) for name in forecast["state"].values]
+    rows = _matching_rows(truth, forecast)
+    known = truth["u"].transpose("trajectory", "time", "state").values[rows][..., columns]
+    true_times, times = time_matrix(truth)[rows], time_matrix(forecast)
+    out = np.full((*times.shape, len(columns)), np.nan)
+    for row in range(len(rows)):
+        own = true_times[row][np.isfinite(true_times[row])]
+        at = np.clip(np.searchsorted(own, times[row]), 1, len(own) - 1)
+        at -= times[row] - own[at - 1] < own[at] - times[row]
+        same = np.abs(own[at] - times[row]) <= 1e-6 * np.diff(own).min()
+        out[row, same] = known[row, at[same]]
+    return out
+
+
+def table(
+    forecasts: Mapping[str, xr.Dataset], at: float | Sequence[float] | None = None
+) -> pd.DataFrame:
+    """Models beside each other, one row for each forecast.
+
+    **Arguments:**
+
+    - `forecasts`: forecasts by the name of their model, with ``constraint_error``, and
+      ``state_error`` where truth is known.
+    - `at`: the times of the state error; by default the last time at which any forecast has one.
+
+    **Returns:** the columns
+
+    - ``state error (t = 25 s)``, one for each time: mean over trajectories at the sample nearest
+      to it;
+    - ``constraint error, mean`` and ``constraint error, max``: over all trajectories and times;
+    - ``failed`` and ``trajectories``: how many did not reach the end, of how many;
+    - ``train time (s)``, if any forecast has the attribute ``train_seconds``.
+
+    Failed trajectories are masked from where they failed, so they are missing from the means: read
+    a mean together with ``failed``. What is unknown is NaN.
+
+    **Raises:** `DataError` when a time of `at` lies outside a forecast.
+    """
+    if at is None:
+        last = [t for t in map(_last_known, forecasts.values()) if t is not None]
+        at = [max(last)] if last else []
+    times = [float(t) for t in np.atleast_1d(np.asarray(at, float))]
+    rows = {}
+    for name, forecast in forecasts.items():
+        unit = time_label(forecast)
+        row: dict[str, Any] = {}
+        for t in times:
+            label = f"state error (t = {t:g}{' ' if unit else ''}{unit})"
+            row[label] = _mean_at(forecast, t, name)
+        errors = forecast["constraint_error"].values if "constraint_error" in forecast else np.nan
+        row["constraint error, mean"] = _mean(errors)
+        row["constraint error, max"] = np.max(errors, where=np.isfinite(errors), initial=-1.0)
+        if row["constraint error, max"] < 0:
+            row["constraint error, max"] = np.nan
+        row["failed"] = failures(forecast)
+        row["trajectories"] = forecast.sizes["trajectory"]
+        if any("train_seconds" in other.attrs for other in forecasts.values()):
+            row["train time (s)"] = float(forecast.attrs.get("train_seconds", np.nan))
+        rows[name] = row
+    out = pd.DataFrame.from_dict(rows, orient="index")
+    out.index.name = "model"
+    return out
+
+
+def failures(forecast: xr.Dataset) -> int:
+    """How many trajectories failed: by ``status``, or else by being NaN at their last time."""
+    if "status" in forecast:
+        return int((forecast["status"].values != 0).sum())
+    u = forecast["u"].transpose("trajectory", "time", "state").values
+    last = np.isfinite(time_matrix(forecast)).sum(axis=1) - 1
+    return int(np.isnan(u[np.arange(len(u)), last]).any(axis=-1).sum())
+
+
+def unrelated_states(ds: xr.Dataset, count: int = 1000, seed: int = 0) -> np.ndarray:
+    """States ``(count, n)`` that obey no law, but whose components have the sizes of the data's.
+
+    Each component is drawn on its own from the samples of the data. What a law says of these
+    states is the scale on which it can be broken; see `law_scale`.
+    """
+    u = ds["u"].transpose("trajectory", "time", "state").values.reshape(-1, ds.sizes["state"])
+    u = u[np.isfinite(u).all(axis=1)]
+    random = np.random.default_rng(seed)
+    return np.stack([column[random.integers(len(u), size=count)] for column in u.T], axis=1)
+
+
+def law_scale(c: np.ndarray, h_unrelated: np.ndarray) -> np.ndarray:
+    """What a deviation is measured by: |c|, or where c = 0 the size of h for unrelated states.
+
+    **Arguments:**
+
+    - `c`: targets ``(trajectory, row)``.
+    - `h_unrelated`: the law ``(count, row)`` at `unrelated_states`.
+
+    **Returns:** scales ``(trajectory, row)``. A target below 1e-6 of the other scale counts as 0.
+    The spread of h over the data would not do for c = 0: where the data obey the law it is the
+    deviation itself, and rounding errors would look like a law that is broken altogether.
+    """
+    known = np.isfinite(h_unrelated)
+    squares = np.where(known, h_unrelated, 0.0) ** 2
+    size = np.sqrt(squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1))
+    return np.where(np.abs(c) > SMALL_TARGET * size, np.abs(c), size)
+
+
+def deviation(
+    g: np.ndarray,
+    scale: Any,
+    data: xr.Dataset | None = None,
+    rows: Sequence[str] | None = None,
+) -> xr.Dataset:
+    """How far states stray from a law, by trajectory, time and row.
+
+    **Arguments:**
+
+    - `g`: h(u, t) − c ``(trajectory, time, row)``, NaN where there is no sample.
+    - `scale`: what it is measured by, such as `law_scale`; ``(row,)``, ``(trajectory, row)`` or of
+      the shape of `g`. Where it is 0, the relative deviation is the absolute one.
+    - `data`: the data set that `g` belongs to, for its trajectories and times.
+    - `rows`: the names of the rows.
+
+    **Returns:** a data set with the variables ``absolute`` |h − c| and ``relative`` |h − c|/scale,
+    both ``(trajectory, time, row)``.
+    """
+    g = np.asarray(g, np.float64)
+    scale = np.abs(np.asarray(scale, np.float64))
+    if scale.ndim == 2:
+        scale = scale[:, None, :]
+    scale = np.where(scale == 0, 1.0, scale)
+    dims = ("trajectory", "time", "row")
+    names = [f"row {i}" for i in range(g.shape[-1])] if rows is None else [str(r) for r in rows]
+    out = xr.Dataset(
+        {"absolute": (dims, np.abs(g)), "relative": (dims, np.abs(g) / scale)},
+        {"row": names, "trajectory": np.arange(g.shape[0]), "time": np.arange(g.shape[1])},
+    )
+    if data is None:
+        return out
+    out = out.drop_vars("time").assign_coords(trajectory=data["trajectory"].values)
+    if "t" in data:
+        return out.assign(t=(("trajectory", "time"), time_matrix(data), data["t"].attrs))
+    return out.assign_coords(time=data["time"])
+
+
+def deviation_table(ds: xr.Dataset) -> pd.DataFrame:
+    """The result of `deviation` in one line for each row of the law.
+
+    **Returns:** the columns ``max`` and ``mean`` (relative), ``max absolute``, and where the
+    relative deviation is largest: ``worst trajectory`` (label) and ``worst time``. A row without
+    samples has NaN.
+    """
+    times = time_matrix(ds)
+    lines: dict[str, dict[str, Any]] = {}
+    for name in ds["row"].values:
+        relative = ds["relative"].sel(row=name).transpose("trajectory", "time").values
+        absolute = ds["absolute"].sel(row=name).transpose("trajectory", "time").values
+        known = np.isfinite(relative)
+        line: dict[str, Any] = dict.fromkeys(
+            ("max", "mean", "max absolute", "worst trajectory", "worst time"), np.nan
+        )
+        if known.any():
+            worst = np.unravel_index(np.argmax(np.where(known, relative, -1.0)), relative.shape)
+            line["max"] = relative[worst]
+            line["mean"] = relative[known].mean()
+            line["max absolute"] = absolute[known].max()
+            line["worst trajectory"] = ds["trajectory"].values[worst[0]]
+            line["worst time"] = times[worst]
+        lines[str(name)] = line
+    out = pd.DataFrame.from_dict(lines, orient="index")
+    out.index.name = "row"
+    return out
+
+
+def _matching_rows(truth: xr.Dataset, forecast: xr.Dataset) -> list[int]:
+    labels = truth["trajectory"].values.tolist() if "trajectory" in truth.coords else []
+    wanted = forecast["trajectory"].values.tolist() if "trajectory" in forecast.coords else []
+    if wanted and set(wanted) <= set(labels):
+        return [labels.index(label) for label in wanted]
+    count = forecast.sizes["trajectory"]
+    if truth.sizes["trajectory"] == count:
+        return list(range(count))
+    missing = next((label for label in wanted if label not in labels), "0")
+    raise DataError(
+        f"the truth has no trajectory {missing}, and with {truth.sizes['trajectory']} trajectories "
+        f"for {count} forecasts they cannot be matched by position either"
+    )
+
+
+def _last_known(forecast: xr.Dataset) -> float | None:
+    if "state_error" not in forecast:
+        return None
+    known = np.isfinite(forecast["state_error"].transpose("trajectory", "time").values)
+    return float(time_matrix(forecast)[known].max()) if known.any() else None
+
+
+def _mean_at(forecast: xr.Dataset, t: float, name: str) -> float:
+    if "state_error" not in forecast:
+        return float("nan")
+    times = time_matrix(forecast)
+    reach = np.nanmax(times)
+    slack = 1e-9 * max(abs(t), reach - np.nanmin(times))
+    if not np.nanmin(times) - slack <= t <= reach + slack:
+        raise DataError(
+            f"the forecast {name!r} runs from {np.nanmin(times):g} to {reach:g}; there is no "
+            f"state error at t = {t:g}"
+        )
+    errors = forecast["state_error"].transpose("trajectory", "time").values
+    # A trajectory that ends before t has no error there.
+    ended = np.nanmax(times, axis=1) < t - slack
+    nearest = np.nanargmin(np.abs(times - t), axis=1)
+    picked = np.where(ended, np.nan, errors[np.arange(len(errors)), nearest])
+    return _mean(picked)
+
+
+def _mean(values: Any) -> float:
+    values = np.asarray(values, float)
+    known = np.isfinite(values)
+    return float(values[known].mean()) if known.any() else float("nan")

@@ -1,0 +1,66 @@
+"""A model as both engines understand it: what it is made of, without its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pnde.config import Config
+from pnde.constraints import Constraint
+
+Weights = dict[str, np.ndarray]
+"""`layers.{i}.weight` of shape `(inputs, outputs)` and `layers.{i}.bias` `(outputs,)`, i = 0 for the first layer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The vector field u̇ = f(u, t) of an NDE, SNDE or PNDE (paper, Sec. II), up to the network's weights.
+
+    - `states`: names, `(n,)`.
+    - `config`: method, γ, network, projection, solvers.
+    - `mean`, `std`: what the network's inputs are normalised by, `(n,)`, physical units (paper, Appendix F.3).
+    - `constraint`: the law, bound to `states`; `None` for a model without one.
+    - `order`: 2 if u = (q, q̇) and the network gives accelerations, else 1.
+    - `features`: `"state"`, the normalised state; or `"angles"`, for u = (θ, ω): sin θ, cos θ and normalised ω.
+    - `metric`: M of the inner product vᵀMw: `None`, weights `(n,)`, a matrix `(n, n)`, or a function of u giving
+        either (paper, Appendix A).
+    - `physics`: known part of the velocity, a function of u, added to the network's.
+    """
+
+    states: tuple[str, ...]
+    config: Config
+    mean: np.ndarray
+    std: np.ndarray
+    constraint: Constraint | None = None
+    order: Literal[1, 2] = 1
+    features: Literal["state", "angles"] = "state"
+    metric: Any = None
+    physics: Callable[[Any], Any] | None = None
+
+    @property
+    def layer_sizes(self) -> tuple[int, ...]:
+        """Units from input to output: (inputs, width, ..., width, outputs)."""
+        n = len(self.states)
+        inputs = n + n // 2 if self.features == "angles" else n
+        outputs = n // 2 if self.order == 2 else n
+        network = self.config.network
+        return (inputs, *(network.width,) * network.layers, outputs)
+
+
+def initial_weights(model: Model, seed: int) -> Weights:
+    """Random weights: uniform with variance 1 / fan-in, biases within ±1/√fan-in (Lux's `Dense` with GELU).
+
+    They are drawn by NumPy so that both engines start from the same ones.
+    """
+    rng = np.random.default_rng(seed)
+    weights: Weights = {}
+    sizes = model.layer_sizes
+    for i, (inputs, outputs) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+        bound = np.sqrt(3.0 / inputs)
+        weights[f"layers.{i}.weight"] = rng.uniform(-bound, bound, (inputs, outputs))
+        bound = 1.0 / np.sqrt(inputs)
+        weights[f"layers.{i}.bias"] = rng.uniform(-bound, bound, outputs)
+    return weights

@@ -1,0 +1,35 @@
+"""The systems of the paper, by name or as classes, and what a new one has to bring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pnde.errors import ConfigError, nearest
+from pnde.systems.base import System as System
+from pnde.systems.lotka_volterra import LotkaVolterra
+from pnde.systems.quartic import Quartic
+
+_SYSTEMS: dict[str, type[System]] = {kind.name: kind for kind in (Quartic, LotkaVolterra)}
+
+quartic = Quartic
+lotka_volterra = LotkaVolterra
+
+
+def names() -> tuple[str, ...]:
+    """The names that `get` knows."""
+    return tuple(_SYSTEMS)
+
+
+def get(name: str, **parameters: Any) -> System:
+    """The built-in system of that name.
+
+    **Raises:** `pnde.errors.ConfigError` if there is none, or it has no such parameter.
+    """
+    if name not in _SYSTEMS:
+        raise ConfigError(
+            f"there is no system {name!r}{nearest(name, _SYSTEMS)}; there are: {', '.join(_SYSTEMS)}"
+        )
+    try:
+        return _SYSTEMS[name](**parameters)
+    except TypeError as error:
+        raise ConfigError(f"{name}: {error}") from None
