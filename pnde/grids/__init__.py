@@ -1,0 +1,61 @@
+"""Power grids: tables, readers, load flow, sources, operation point.
+
+    grid = pnde.grids.read_grid("ieee14")      # or a .m, .raw or .json file, or a pandapower net
+    flow = pnde.grids.load_flow(grid)
+    voltage = pnde.grids.operation_point(grid)
+
+Everything here is NumPy; SciPy and pandapower are imported when first used.
+"""
+
+from pnde.grids.case import CaseTables, from_ppc
+from pnde.grids.forcing import TAU, ambient_forcing
+from pnde.grids.grid import KINDS, Branches, Buses, Grid
+from pnde.grids.ieee14 import ieee14
+from pnde.grids.layout import layout
+from pnde.grids.load_flow import LoadFlow, load_flow
+from pnde.grids.matpower import read_matpower
+from pnde.grids.operation_point import (
+    complete,
+    operation_point,
+    residual,
+    residual_jacobian,
+    slow_modes,
+)
+from pnde.grids.pandapower import from_pandapower, read_pandapower
+from pnde.grids.power import power_jacobian
+from pnde.grids.psse import read_psse
+from pnde.grids.read import BUILT_IN, read_grid
+from pnde.grids.sources import ALPHA, ETA, KAPPA, NormalForm, dvoc, normal_form
+
+__all__ = [
+    "ALPHA",
+    "BUILT_IN",
+    "ETA",
+    "KAPPA",
+    "KINDS",
+    "TAU",
+    "Branches",
+    "Buses",
+    "CaseTables",
+    "Grid",
+    "LoadFlow",
+    "NormalForm",
+    "ambient_forcing",
+    "complete",
+    "dvoc",
+    "from_pandapower",
+    "from_ppc",
+    "ieee14",
+    "layout",
+    "load_flow",
+    "normal_form",
+    "operation_point",
+    "power_jacobian",
+    "read_grid",
+    "read_matpower",
+    "read_pandapower",
+    "read_psse",
+    "residual",
+    "residual_jacobian",
+    "slow_modes",
+]

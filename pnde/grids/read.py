@@ -1,0 +1,67 @@
+"""One door for every kind of grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pnde.errors import DataError, nearest
+from pnde.grids.case import from_ppc
+from pnde.grids.grid import Grid
+from pnde.grids.ieee14 import ieee14
+from pnde.grids.matpower import read_matpower
+from pnde.grids.psse import read_psse
+
+BUILT_IN: dict[str, Callable[[], Grid]] = {
+    "ieee14": ieee14,
+    "ieee14-published": lambda: ieee14(published=True),
+}
+
+
+def _pandapower_file(path: Path) -> Grid:
+    from pnde.grids.pandapower import read_pandapower
+
+    return read_pandapower(path)
+
+
+READERS: dict[str, Callable[[Path], Grid]] = {
+    ".m": read_matpower,
+    ".raw": read_psse,
+    ".json": _pandapower_file,
+}
+
+
+def read_grid(source: Any) -> Grid:
+    """A grid from whatever holds one.
+
+    **Arguments:**
+
+    - `source`: ``"ieee14"`` or ``"ieee14-published"``; the path of a MATPOWER ``.m``, PSS/E
+        ``.raw`` or pandapower ``.json`` file; a PYPOWER case (dict); a pandapower net; or a `Grid`.
+
+    **Raises:** [`pnde.errors.DataError`][] where the source is of no known kind.
+    """
+    if isinstance(source, Grid):
+        return source
+    if hasattr(source, "bus") and hasattr(source, "ext_grid"):  # before Mapping: a net is a dict
+        from pnde.grids.pandapower import from_pandapower
+
+        return from_pandapower(source)
+    if isinstance(source, Mapping):
+        return from_ppc(source)
+    if not isinstance(source, str | Path):
+        raise DataError(
+            f"cannot read a grid from {type(source).__name__}; give a name, a path, a PYPOWER case "
+            "or a pandapower net"
+        )
+    if str(source) in BUILT_IN:
+        return BUILT_IN[str(source)]()
+    path = Path(source)
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(
+            f"cannot read a grid from {str(source)!r}{nearest(str(source), BUILT_IN)}; built in "
+            f"are {', '.join(BUILT_IN)}, and files may end in {', '.join(READERS)}"
+        )
+    return reader(path)
