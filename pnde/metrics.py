@@ -13,7 +13,7 @@ from pnde.data import state_index, time_label, time_matrix
 from pnde.errors import DataError
 
 # A target smaller than this, relative to what unrelated states give, is no scale to measure by.
-SMALL_TARGET = 1e-6
+SMALL_TARGET = 1e-2
 
 
 def state_error(truth: Any, u: Any) -> Any:
@@ -56,7 +56,7 @@ def matching(truth: xr.Dataset, forecast: xr.Dataset) -> np.ndarray:
     **Raises:** `DataError` when the states or the trajectories cannot be matched.
     """
     columns = [state_index(truth, str(name)) for name in forecast["state"].values]
-    rows = _matching_rows(truth, forecast)
+    rows = matching_rows(truth, forecast)
     known = truth["u"].transpose("trajectory", "time", "state").values[rows][..., columns]
     true_times, times = time_matrix(truth)[rows], time_matrix(forecast)
     out = np.full((*times.shape, len(columns)), np.nan)
@@ -148,7 +148,7 @@ def law_scale(c: np.ndarray, h_unrelated: np.ndarray) -> np.ndarray:
     - `c`: targets ``(trajectory, row)``.
     - `h_unrelated`: the law ``(count, row)`` at `unrelated_states`.
 
-    **Returns:** scales ``(trajectory, row)``. A target below 1e-6 of the other scale counts as 0.
+    **Returns:** scales ``(trajectory, row)``. A target below 1 % of the other scale counts as 0.
     The spread of h over the data would not do for c = 0: where the data obey the law it is the
     deviation itself, and rounding errors would look like a law that is broken altogether.
     """
@@ -225,7 +225,8 @@ def deviation_table(ds: xr.Dataset) -> pd.DataFrame:
     return out
 
 
-def _matching_rows(truth: xr.Dataset, forecast: xr.Dataset) -> list[int]:
+def matching_rows(truth: xr.Dataset, forecast: xr.Dataset) -> list[int]:
+    """The positions in `truth` of the forecast's trajectories; see `matching`."""
     labels = truth["trajectory"].values.tolist() if "trajectory" in truth.coords else []
     wanted = forecast["trajectory"].values.tolist() if "trajectory" in forecast.coords else []
     if wanted and set(wanted) <= set(labels):

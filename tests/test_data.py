@@ -146,7 +146,7 @@ def test_one_variable_for_each_state():
     assert list(single["state"].values) == ["x"]
 
 
-def test_forecast_keeps_its_variables(example):
+def test_forecast_keeps_its_variables(example, tmp_path):
     forecast = example.assign(
         constraint_error=(("trajectory", "time"), np.zeros((3, 6))),
         status=("trajectory", [0, 0, 2]),
@@ -155,6 +155,7 @@ def test_forecast_keeps_its_variables(example):
     opened = open_data(forecast)
     assert opened["status"].values.tolist() == [0, 0, 2]
     assert opened["constraint_error"].dims == ("trajectory", "time")
+    xr.testing.assert_identical(open_data(save_data(forecast, tmp_path / "f.nc")), opened)
 
 
 def test_dates_become_seconds():

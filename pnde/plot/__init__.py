@@ -1,0 +1,14 @@
+"""Pictures. Every function takes the axes to draw on, or makes them, and returns them.
+
+The figures have the paper's colours and the width of its column (245 pt), and tell the models apart
+in grey too, by their lines.
+"""
+
+from ._check import check
+from ._errors import errors
+from ._history import history
+from ._phase import phase
+from ._style import style
+from ._trajectories import trajectories
+
+__all__ = ["check", "errors", "history", "phase", "style", "trajectories"]
