@@ -225,7 +225,7 @@ def _branches(case: CaseTables, position: Mapping[int, int], every: set[int]) ->
         label = f"branch {row[FROM]:g}–{row[TO]:g} ({case.branch_where[k]})"
         for bus in (row[FROM], row[TO]):
             if bus not in every:
-                raise unknown_bus(label, int(bus) if np.isfinite(bus) else -1, every)
+                raise unknown_bus(label, bus)
         if int(row[FROM]) not in position or int(row[TO]) not in position:
             continue  # at an isolated bus
         if not np.isfinite(row[[R, X, B, TAP, SHIFT]]).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -47,6 +48,12 @@ class Buses:
     def __post_init__(self):
         size = len(np.atleast_1d(self.number))
         _freeze(self, "number", self.number, np.int64, size)
+        for number, count in Counter(self.number.tolist()).items():
+            if count > 1:
+                raise GridError(
+                    f"bus number {number} appears {count} times in the bus table; number every bus "
+                    "differently"
+                )
         _set(self, "kind", tuple(str(kind) for kind in self.kind))
         _set(self, "name", tuple(str(name).strip() for name in self.name) or ("",) * size)
         for key in ("active", "reactive", "voltage"):
@@ -310,7 +317,7 @@ class Grid:
             label = f"branch {row['start']}–{row['end']} (row {k + 1} of the branch table)"
             for key in ("start", "end"):
                 if int(row[key]) not in position:
-                    raise unknown_bus(label, int(row[key]), position)
+                    raise unknown_bus(label, int(row[key]))
             start.append(position[int(row["start"])])
             end.append(position[int(row["end"])])
             if "admittance" in row:
@@ -380,11 +387,11 @@ def series_admittance(resistance: float, reactance: float, label: str) -> comple
     return 1 / complex(resistance, reactance)
 
 
-def unknown_bus(label: str, number: int, known: Iterable[int]) -> GridError:
+def unknown_bus(label: str, number: float) -> GridError:
     """The error for a branch that ends at a bus nobody has defined."""
     return GridError(
-        f"{label} ends at bus {number}, which is not in the bus table"
-        f"{nearest(str(number), [str(k) for k in known])}; add the bus or remove the branch"
+        f"{label} ends at bus {number:g}, which is not in the bus table; add the bus or remove the "
+        "branch"
     )
 
 

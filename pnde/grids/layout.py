@@ -6,8 +6,8 @@ import numpy as np
 
 from pnde.grids.grid import Grid
 
-# Drawn for this package: generators of the high-voltage side left and below, the low-voltage side
-# above, without crossing branches except 4–7–9.
+# Drawn for this package: the high-voltage side below, the low-voltage side above; no two branches
+# cross.
 _FOURTEEN = {
     1: (0.0, 2.0), 2: (1.6, 0.4), 3: (5.4, 0.0), 4: (5.0, 2.2), 5: (2.2, 2.2), 6: (2.2, 4.0),
     7: (6.2, 3.1), 8: (7.6, 3.1), 9: (5.4, 4.0), 10: (4.4, 4.9), 11: (3.2, 4.9), 12: (0.6, 5.2),
@@ -61,10 +61,10 @@ def _adjacency(grid: Grid):
 
 def _spectral(adjacency) -> np.ndarray:
     """The two slowest modes of diffusion on the graph, scaled so that branches are of unit size."""
-    from scipy.sparse.csgraph import laplacian
+    from scipy.sparse import diags_array
 
     n = adjacency.shape[0]
-    matrix = laplacian(adjacency)
+    matrix = diags_array(adjacency.sum(axis=1)) - adjacency
     if n <= _LARGE:
         vectors = np.linalg.eigh(matrix.toarray())[1][:, 1:3]
     else:

@@ -59,7 +59,7 @@ def load_flow(grid: Grid, *, tolerance: float = 1e-10, max_iterations: int = 30)
     angle[grid.slack] = bus.angle[grid.slack]
     tolerance = max(tolerance, rounding_level(grid))
 
-    worst, where, what = np.inf, int(free[0]) if len(free) else 0, "active"
+    best, where, what = np.inf, 0, "active"  # of the iterate nearest to a solution
     for iteration in range(max_iterations + 1):
         voltage = magnitude * np.exp(1j * angle)
         miss = grid.injected_power(voltage) - target
@@ -70,9 +70,11 @@ def load_flow(grid: Grid, *, tolerance: float = 1e-10, max_iterations: int = 30)
         if worst < tolerance:
             _mention_low_voltage(grid, magnitude)
             return LoadFlow(voltage, grid.injected_power(voltage), iteration, worst)
-        at = int(np.abs(residual).argmax())
-        what = "active" if at < len(free) else "reactive"
-        where = int(free[at] if at < len(free) else grid.loads[at - len(free)])
+        if worst < best:
+            at = int(np.abs(residual).argmax())
+            what = "active" if at < len(free) else "reactive"
+            where = int(free[at] if at < len(free) else grid.loads[at - len(free)])
+            best = worst
         step = newton_step(_polar_jacobian(grid, voltage, free), residual)
         if step is None:
             break
@@ -80,7 +82,7 @@ def load_flow(grid: Grid, *, tolerance: float = 1e-10, max_iterations: int = 30)
         magnitude[grid.loads] += step[len(free) :]
     raise GridError(
         f"the load flow of {grid.name} did not converge in {iteration} iterations: the "
-        f"{what} power at {grid.bus_label(where)} is off by {worst:.3g} p.u.; "
+        f"{what} power at {grid.bus_label(where)} was off by {best:.3g} p.u. at best; "
         + _suggestion(grid, target)
     )
 
@@ -91,7 +93,7 @@ def rounding_level(grid: Grid) -> float:
     A branch of almost no impedance carries the difference of two huge currents, so no iteration
     gets below the rounding of those.
     """
-    return float(16 * np.finfo(float).eps * np.abs(grid.admittance()).sum(axis=1).max())
+    return float(16 * np.finfo(float).eps * abs(grid.admittance()).sum(axis=1).max())
 
 
 def _polar_jacobian(grid: Grid, voltage: np.ndarray, free: np.ndarray):
@@ -118,10 +120,12 @@ def _polar_jacobian(grid: Grid, voltage: np.ndarray, free: np.ndarray):
 def _suggestion(grid: Grid, target: np.ndarray) -> str:
     """What to look at: first a bus that asks for more than its branches can ever carry.
 
-    A voltage of 1 p.u. behind an admittance y delivers at most |y|/2 (maximum power transfer with a
-    free far-end voltage, unity power factor).
+    A voltage of 1 p.u. behind an admittance y delivers at most |y|/2 to a load whose voltage sags,
+    and |y| V to a source that keeps its voltage V.
     """
-    carried = np.abs(grid.admittance().diagonal() - grid.buses.shunt) / 2
+    carried = np.abs(grid.admittance().diagonal() - grid.buses.shunt)
+    carried[grid.loads] /= 2
+    carried[grid.sources] *= grid.buses.voltage[grid.sources]
     asked = np.abs(target)
     asked[grid.slack] = 0.0
     over = np.flatnonzero(asked > carried)

@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 
 from pnde.errors import DataError, GridError
-from pnde.grids.case import CaseTables, build
+from pnde.grids.case import BRANCH_STATUS, B, CaseTables, build
 from pnde.grids.grid import Grid
-
-# pandapower appends these to MATPOWER's branch columns (pandapower.pypower.idx_brch): what the
-# charging has besides susceptance, and how its two ends differ.
-_R_ASYM, _X_ASYM, _G, _G_ASYM, _B_ASYM = 21, 22, 23, 24, 25
-_B = 4
 
 
 def from_pandapower(net: Any, *, name: str | None = None) -> Grid:
@@ -32,18 +27,19 @@ def from_pandapower(net: Any, *, name: str | None = None) -> Grid:
     **Raises:** [`pnde.errors.DataError`][] where pandapower is missing or cannot convert the net,
     [`pnde.errors.GridError`][] where the grid is wrong.
     """
-    pandapower = _pandapower()
+    _pandapower()
+    from pandapower.converter.pypower.to_ppc import to_ppc
+
     net = copy.deepcopy(net)
     title = name or str(net.get("name") or "") or "pandapower net"
     try:
-        pandapower.converter.to_ppc(
+        ppc = to_ppc(
             net, calculate_voltage_angles=True, init="flat", mode="pf", check_connectivity=True
         )
     except Exception as error:  # pandapower raises whatever its tables trip over
         raise DataError(
             f"pandapower cannot convert {title}: {error}; make pandapower.runpp(net) work first"
         ) from error
-    ppc = net["_ppc"]
     bus, branch = np.real(ppc["bus"]).astype(float), np.real(ppc["branch"]).astype(float)
     number, names, where = _originals(net, len(bus))
     bus[:, 0] = number
@@ -51,14 +47,20 @@ def from_pandapower(net: Any, *, name: str | None = None) -> Grid:
     gen[:, 0] = number[gen[:, 0].astype(int)]
     ends = branch[:, :2].astype(int)
     branch[:, :2] = number[ends]
-    used = branch[:, 10] > 0
-    for k in np.flatnonzero(used & ((branch[:, _R_ASYM] != 0) | (branch[:, _X_ASYM] != 0))):
+    used = branch[:, BRANCH_STATUS] > 0
+
+    def extra(key: str) -> np.ndarray:
+        """What pandapower knows of a branch beyond MATPOWER's columns; absent where all zero."""
+        return np.real(np.asarray(ppc.get(key, np.zeros(len(branch)))))
+
+    turned = (extra("branch_r_asym") != 0) | (extra("branch_x_asym") != 0)
+    for k in np.flatnonzero(used & turned).tolist():
         raise GridError(
             f"the impedance between buses {branch[k, 0]:g} and {branch[k, 1]:g} of {title} differs "
             "with its direction, which pnde does not model; give it one impedance"
         )
-    at_start = branch[:, _G] + 1j * branch[:, _B]
-    at_end = at_start + branch[:, _G_ASYM] + 1j * branch[:, _B_ASYM]
+    at_start = extra("branch_g") + 1j * branch[:, B]
+    at_end = at_start + extra("branch_g_asym") + 1j * extra("branch_b_asym")
     return build(
         CaseTables(
             bus,
@@ -95,7 +97,6 @@ def read_pandapower(path: Any) -> Grid:
 def _pandapower() -> Any:
     try:
         import pandapower
-        import pandapower.converter
     except ImportError as error:
         raise DataError(
             "this needs pandapower, which is not installed; run: pip install 'pnde[grids]'"

@@ -23,6 +23,7 @@ _SECTIONS = (
     "VSC DC", "impedance correction", "multi-terminal DC", "multi-section line", "zone",
     "inter-area transfer", "owner", "FACTS", "switched shunt", "GNE", "induction machine",
 )  # fmt: skip
+_TRANSFORMER = _SECTIONS.index("transformer")
 # What changes the flow of power in the file's own program but not here.
 _MATTER = ("two-terminal DC", "VSC DC", "multi-terminal DC", "FACTS", "GNE", "induction machine")
 
@@ -161,27 +162,19 @@ class _Case:
             fields = _fields(line)
             if fields[:1] == ["Q"]:
                 break
-            if fields and fields[0] == "0" and (len(fields) == 1 or "/" in line):
-                if not (current in (5, 18) and self._inside(sections[_SECTIONS[current]])):
-                    current += 1
-                    if current == len(_SECTIONS):
-                        break
-                    continue
+            # The end is a lone 0, by habit with a comment; more fields make it data.
+            if fields[:1] == ["0"] and (len(fields) == 1 or fields[1].upper() == "END"):
+                current += 1
+                if current == len(_SECTIONS):
+                    break
+                continue
             if fields:
                 sections[_SECTIONS[current]].append(_Record(self.file, number, fields))
-        if current < 5:
+        if current < _TRANSFORMER:
             raise DataError(
                 f"{self.file} ends in its {_SECTIONS[current]} data; the file is cut short"
             )
         return sections
-
-    @staticmethod
-    def _inside(records: list[_Record]) -> bool:
-        """Whether a transformer is not complete yet, so that a line of 0 belongs to it."""
-        k = 0
-        while k < len(records):
-            k += 4 if records[k].text(2) in ("", "0") else 5
-        return k > len(records)
 
     def _position(self, record: _Record, number: int, what: str) -> int:
         if number not in self.at:

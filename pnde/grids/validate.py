@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,6 @@ def validate(grid: Grid) -> None:
         raise GridError(f"{grid.name} has no buses")
     if not (np.isfinite(grid.base_mva) and grid.base_mva > 0):
         raise GridError(f"{grid.name} has a base power of {grid.base_mva} MVA; it must be positive")
-    _numbers(grid)
     _kinds(grid)
     _values(grid)
     _branches(grid)
@@ -40,15 +38,6 @@ def islands(size: int, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         low, high = sorted((root(a), root(b)))
         parent[high] = low
     return np.array([root(k) for k in range(size)])
-
-
-def _numbers(grid: Grid) -> None:
-    for number, count in Counter(grid.buses.number.tolist()).items():
-        if count > 1:
-            raise GridError(
-                f"bus number {number} appears {count} times in the bus table; number every bus "
-                "differently"
-            )
 
 
 def _kinds(grid: Grid) -> None:
