@@ -33,9 +33,7 @@ def from_pandapower(net: Any, *, name: str | None = None) -> Grid:
     net = copy.deepcopy(net)
     title = name or str(net.get("name") or "") or "pandapower net"
     try:
-        ppc = to_ppc(
-            net, calculate_voltage_angles=True, init="flat", mode="pf", check_connectivity=True
-        )
+        ppc = to_ppc(net, calculate_voltage_angles=True, init="flat", mode="pf")
     except Exception as error:  # pandapower raises whatever its tables trip over
         raise DataError(
             f"pandapower cannot convert {title}: {error}; make pandapower.runpp(net) work first"
@@ -110,6 +108,12 @@ def _originals(net: Any, size: int) -> tuple[np.ndarray, list[str], list[str]]:
     Buses that the conversion invents (the star of a three-winding transformer) get new numbers.
     """
     lookup = net["_pd2ppc_lookups"]["bus"]
+    for index in net.bus.index[net.bus.in_service]:
+        if not 0 <= lookup[index] < size:  # pandapower would leave it out without a word
+            raise GridError(
+                f"bus {index} ({str(net.bus.at[index, 'name'])!r}) is cut off: nothing in service "
+                "joins it to an external grid; connect it, or set its in_service to False"
+            )
     number = np.full(size, -1)
     names, where = [""] * size, [""] * size
     for index in sorted(net.bus.index, reverse=True):  # the lowest of fused buses wins

@@ -96,13 +96,14 @@ def test_every_convention_describes_the_same_transformer(tmp_path):
     winding = dict(cz=2, r=0.002 * scale, x=0.08 * scale, base=50, nomv1=115)
     size = abs(0.002 + 0.08j) * scale
     loss = dict(cz=3, r=0.002 * scale * 50e6, x=size, base=50, nomv1=115)
+    base_change = (115 / 110) ** 2 * 100 / 50  # of an admittance, to p.u. of 50 MVA and 115 kV
     magnetising = dict(
-        cm=2, base=50, nomv1=115,
-        mag1=0.001 / scale * 50e6 * (50 / 100) ** 2 / (50 / 100) ** 2,
-        mag2=abs(0.001 - 0.01j) / scale,
-    )  # fmt: skip
-    magnetising["mag1"] = 0.001 * (115 / 110) ** 2 * 100e6
-    magnetising["mag2"] = abs(0.001 - 0.01j) * (115 / 110) ** 2 * 100 / 50
+        cm=2,
+        base=50,
+        nomv1=115,
+        mag1=0.001 * base_change * 50e6,
+        mag2=abs(0.001 - 0.01j) * base_change,
+    )
     base = dict(windv2=1.02, mag1=0.001, mag2=-0.01)
     for change in (kv, nominal, winding, loss, magnetising):
         z2, tap2, _, shunt2 = transformer(tmp_path, **{**base, **change})

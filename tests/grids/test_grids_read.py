@@ -101,3 +101,11 @@ def test_a_direction_dependent_impedance_is_refused(pandapower):
         GridError, match=r"impedance between buses 0 and 1 .*differs with its direc"
     ):
         from_pandapower(net)
+
+
+def test_an_island_of_a_net_is_named(pandapower):
+    net = pandapower.networks.case9()
+    alone = pandapower.create_bus(net, 345, name="alone")
+    pandapower.create_load(net, alone, 1.0)
+    with pytest.raises(GridError, match=r"bus 9 \('alone'\) is cut off"):
+        from_pandapower(net)
