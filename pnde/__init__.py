@@ -1,0 +1,78 @@
+"""Projected neural differential equations: learn dynamics from data while known laws hold to machine precision.
+
+    import pnde
+
+    data = pnde.systems.quartic().simulate(trajectories=280, seed=1)
+    run = pnde.train(data, method="pnde", epochs=50)
+    forecast = run.rollout(t_end=100)
+    pnde.plot.errors({"PNDE": forecast})
+
+Names are loaded when they are first used: `import pnde` itself imports neither JAX nor Julia.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    "Config": "pnde.config",
+    "Conserved": "pnde.constraints",
+    "Constraint": "pnde.constraints",
+    "Holonomic": "pnde.constraints",
+    "Linear": "pnde.constraints",
+    "Pinned": "pnde.constraints",
+    "PndeError": "pnde.errors",
+    "Run": "pnde.run",
+    "check": "pnde.laws",
+    "load": "pnde.run",
+    "open_data": "pnde.data",
+    "resume": "pnde.run",
+    "select": "pnde.data",
+    "split_data": "pnde.data",
+    "train": "pnde.run",
+}
+_MODULES = ("data", "engines", "errors", "grids", "metrics", "plot", "systems")
+
+__all__ = ["__version__", *_NAMES, *_MODULES]
+
+if TYPE_CHECKING:
+    from pnde import data as data
+    from pnde import engines as engines
+    from pnde import errors as errors
+    from pnde import grids as grids
+    from pnde import metrics as metrics
+    from pnde import plot as plot
+    from pnde import systems as systems
+    from pnde.config import Config as Config
+    from pnde.constraints import Conserved as Conserved
+    from pnde.constraints import Constraint as Constraint
+    from pnde.constraints import Holonomic as Holonomic
+    from pnde.constraints import Linear as Linear
+    from pnde.constraints import Pinned as Pinned
+    from pnde.data import open_data as open_data
+    from pnde.data import select as select
+    from pnde.data import split_data as split_data
+    from pnde.errors import PndeError as PndeError
+    from pnde.laws import check as check
+    from pnde.run import Run as Run
+    from pnde.run import load as load
+    from pnde.run import resume as resume
+    from pnde.run import train as train
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        value = getattr(importlib.import_module(_NAMES[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"pnde.{name}")
+    else:
+        raise AttributeError(f"module 'pnde' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

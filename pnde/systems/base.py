@@ -24,16 +24,19 @@ class System(ABC):
     - `name`: as on the command line; `parameters`: numbers that define it.
     - `states`, `units`: names and units, `(n,)`; `time_unit`.
     - `constraint`: its law.
-    - `order`: 2 if u = (q, q̇), else 1.
+    - `order`: 2 if u = (q, q̇), else 1; `features`: what the network sees, as in `pnde.model.Model`.
+    - `models`: what `pnde train` compares, such as `("nde", "snde:10", "pnde")`.
     - `t_end`, `dt`: length and sampling of a training trajectory (paper, Table IV); `test_t_end`: of a test rollout.
     """
 
     name: str
     states: tuple[str, ...]
     units: tuple[str, ...]
-    time_unit: str = "1"
+    time_unit: str = ""
     constraint: Constraint
     order: Literal[1, 2] = 1
+    features: Literal["state", "angles"] = "state"
+    models: tuple[str, ...] = ("nde", "pnde")
     t_end: float
     dt: float
     test_t_end: float
@@ -103,6 +106,13 @@ class System(ABC):
             "solver": self.solver.solver,
             "rtol": self.solver.rtol,
             "atol": self.solver.atol,
-            "time_unit": self.time_unit,
         }
-        return make_dataset(u, times, self.states, units=self.units, attrs=attributes)
+        return make_dataset(
+            u, times, self.states, units=self.units, attrs=attributes, time_units=self.time_unit
+        )
+
+    def continued(self, ds: xr.Dataset, t_end: float) -> xr.Dataset:
+        """The truth from the initial states of `ds` up to a later `t_end`, under the same labels."""
+        u0 = ds["u"].transpose("trajectory", "time", "state").values[:, 0]
+        longer = self.simulate(t_end=t_end, dt=float(ds["time"].diff("time").min()), u0=u0)
+        return longer.assign_coords(trajectory=ds["trajectory"].values)

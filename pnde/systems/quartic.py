@@ -13,8 +13,9 @@ from pnde.systems.base import System, Variant
 class Quartic(System):
     """Unit mass, ẍ = -x r², ÿ = -y r², state (x, y, ẋ, ẏ). The energy is the law; angular momentum is not told.
 
-    Initial states of the paper: r in [0.8, 1.2], any angle, the velocity r² of a circular orbit (v²/r = r³) times
-    1 + `perturbation` ε in each component's direction. The paper gives no size for the perturbation; 0.1 is ours.
+    Initial states of the paper: r in [0.8, 1.2], any angle, the speed r² of a circular orbit (v²/r = r³) and
+    a perturbation of each component, uniform within ±`perturbation` of that speed. The paper gives it no size; 0.1 is
+    ours.
     Those of the authors' code: each component uniform in [-1, 1].
     """
 

@@ -1,0 +1,334 @@
+"""The `pnde` command."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import pnde
+from pnde.errors import ConfigError, PndeError
+
+if TYPE_CHECKING:
+    from pnde.experiment import Experiment
+
+
+class _Commands(click.Group):
+    """Turns what a user can mend into one sentence and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PndeError as error:
+            click.echo(f"pnde: {error}", err=True)
+            sys.exit(2)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(pnde.__version__)
+def main() -> None:
+    """Learn dynamics from data while known laws hold to machine precision."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    logging.getLogger("pnde").setLevel(logging.INFO)
+    # The second start of a command finds its programs compiled.
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pnde" / "jax"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+
+def _parameters(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """`name=value` pairs, the values read as TOML where they are, else as text."""
+    import tomllib
+
+    out = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"write a setting as name=value, not {pair!r}")
+        try:
+            out[name.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            out[name.strip()] = text.strip()
+    return out
+
+
+def _law(reference: str | None) -> Any:
+    """The function or Constraint that `FILE.py:NAME` names."""
+    if reference is None:
+        return None
+    file, colon, name = reference.rpartition(":")
+    if not colon:
+        raise ConfigError(f"name a law as FILE.py:NAME, not {reference!r}")
+    path = Path(file)
+    if not path.exists():
+        raise ConfigError(f"there is no file {file} to take the law {name!r} from")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not hasattr(module, name):
+        from pnde.errors import nearest
+
+        raise ConfigError(f"{file} has no {name!r}{nearest(name, vars(module))}")
+    return getattr(module, name)
+
+
+_law_option = click.option("--law", metavar="FILE.py:NAME", help="a law of your own")
+_parameter_option = click.option(
+    "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="of the system"
+)
+_folder = click.argument("folder", type=click.Path(path_type=Path))
+
+
+@main.command()
+@click.argument("system")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+@click.option("-n", "--trajectories", type=click.IntRange(1), default=280, show_default=True)
+@click.option("--t-end", type=float, help="length of a trajectory")
+@click.option("--dt", type=float, help="time between samples")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--initial-conditions", type=click.Choice(["paper", "code"]), default="paper")
+@_parameter_option
+def simulate(
+    system: str,
+    output: Path,
+    trajectories: int,
+    t_end: float | None,
+    dt: float | None,
+    seed: int,
+    initial_conditions: Any,
+    parameters: tuple[str, ...],
+) -> None:
+    """Make a data set (.nc, .csv or .npz) of a built-in SYSTEM."""
+    from pnde import systems
+    from pnde.data import save_data, summary
+
+    made = systems.get(system, **_parameters(parameters))
+    ds = made.simulate(trajectories, t_end, dt, seed, initial_conditions)
+    save_data(ds, output)
+    click.echo(summary(ds))
+
+
+@main.command()
+@click.argument("data")
+@_law_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="picture of the deviations")
+def check(data: str, law: str | None, output: Path | None) -> None:
+    """Show how far DATA themselves stray from a law."""
+    from pnde.metrics import deviation_table
+
+    report = pnde.check(data, _law(law))
+    _print_table(deviation_table(report))
+    if output is not None:
+        from pnde import plot
+
+        with plot.style():
+            _save(plot.check(report), output)
+
+
+@main.command()
+@click.argument("source")
+@click.option("--preset", type=click.Choice(["quick", "paper"]), default="quick", show_default=True)
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="settings (TOML)")
+@click.option("-s", "--set", "changes", multiple=True, metavar="NAME=VALUE", help="change a setting")
+@click.option("--models", help="such as nde,snde:10,pnde; the system's own by default")
+@_law_option
+@click.option("--order", type=click.Choice(["1", "2"]), help="2 if the states are (q, dq/dt)")
+@_parameter_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; runs/SOURCE-PRESET")
+@click.option("--progress/--no-progress", default=True)
+def train(
+    source: str,
+    preset: str,
+    config_file: Path | None,
+    changes: tuple[str, ...],
+    models: str | None,
+    law: str | None,
+    order: str | None,
+    parameters: tuple[str, ...],
+    output: Path | None,
+    progress: bool,
+) -> None:
+    """Train models on a built-in system or a data file SOURCE, evaluate them on unseen trajectories and draw them."""
+    from pnde import systems
+    from pnde.config import Config
+    from pnde.experiment import Experiment, settings, write
+
+    known = source in systems.names()
+    if not known and not Path(source).exists():
+        from pnde.errors import nearest
+
+        names = systems.names()
+        raise ConfigError(
+            f"{source!r} is neither a file nor a built-in system{nearest(source, names)}; "
+            f"the systems are {', '.join(names)}"
+        )
+    base = Config.preset(source, preset) if known else Config.preset("data", preset)
+    if config_file is not None:
+        base = Config.read(config_file)
+    config = Config.make(base, **_parameters(changes))
+    values = _parameters(parameters)
+    default = systems.get(source, **values).models if known else ("nde", "pnde")
+    chosen = tuple(models.split(",")) if models else default
+    for name in chosen:
+        settings(name)
+    experiment = Experiment(
+        source, chosen, config, values, _law(law), None if order is None else int(order)
+    )
+    folder = output or Path("runs") / f"{Path(source).stem}-{preset}"
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigError(
+            f"{folder} is not empty: go on with it by pnde resume {folder}, or name another folder with -o"
+        )
+    write(folder, experiment, law)
+    _run(experiment, folder, progress)
+
+
+@main.command()
+@_folder
+@_law_option
+@click.option("--progress/--no-progress", default=True)
+def resume(folder: Path, law: str | None, progress: bool) -> None:
+    """Go on with a training that was stopped."""
+    from pnde.experiment import read
+
+    if (folder / "config.toml").exists():
+        run = pnde.resume(folder, _law(law), progress=progress)
+        _print_table(run.evaluate())
+    else:
+        _run(read(folder, _law(law)), folder, progress)
+
+
+@main.command()
+@_folder
+@_law_option
+@click.option("--data", type=click.Path(), help="other trajectories than the test ones")
+@click.option("--t-end", type=float, help="end of the forecast")
+@click.option("--at", type=float, multiple=True, help="times at which to tell the state error")
+def evaluate(
+    folder: Path, law: str | None, data: str | None, t_end: float | None, at: tuple[float, ...]
+) -> None:
+    """Print the errors of the run or runs in FOLDER on their test trajectories."""
+    import pandas as pd
+
+    from pnde.experiment import runs_in
+
+    runs = runs_in(folder, _law(law))
+    _print_table(pd.concat([run.evaluate(data, t_end, at=at or None) for run in runs]))
+
+
+@main.command()
+@_folder
+@_law_option
+@click.option("--initial", type=click.Path(), help="data whose first samples are the initial states")
+@click.option("--t-end", type=float, help="end of the forecast")
+@click.option("--dt", type=float, help="time between samples")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="file; forecast.nc in FOLDER")
+def rollout(
+    folder: Path,
+    law: str | None,
+    initial: str | None,
+    t_end: float | None,
+    dt: float | None,
+    output: Path | None,
+) -> None:
+    """Forecast with the run or runs in FOLDER and save the result (.nc, .csv, .npz)."""
+    from pnde.data import save_data
+    from pnde.experiment import runs_in
+    from pnde.metrics import table
+
+    forecasts = {run.label: run.rollout(initial, t_end, dt) for run in runs_in(folder, _law(law))}
+    target = output or folder / "forecast.nc"
+    for label, forecast in forecasts.items():
+        # One file for each of several runs.
+        name = label.lower().replace(" ", "-").replace("γ=", "")
+        path = target if len(forecasts) == 1 else target.with_stem(f"{target.stem}-{name}")
+        save_data(forecast, path)
+        click.echo(f"{label}: {path}")
+    _print_table(table(forecasts))
+
+
+@main.command()
+@_folder
+@_law_option
+@click.option("--t-end", type=float, help="end of the forecast")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; FOLDER by default")
+def plot(folder: Path, law: str | None, t_end: float | None, output: Path | None) -> None:
+    """Draw the errors, trajectories and training history of the run or runs in FOLDER."""
+    from pnde import plot as draw
+    from pnde.experiment import runs_in
+
+    runs, output = runs_in(folder, _law(law)), output or folder
+    forecasts = {run.label: run.rollout(t_end=t_end) for run in runs}
+    truth = pnde.select(runs[0].data, "test")
+    output.mkdir(parents=True, exist_ok=True)
+    with draw.style():
+        _save(draw.errors(forecasts), output / "errors.png")
+        if truth.sizes["state"] > 1:
+            _save(draw.phase(truth, forecasts), output / "phase.png")
+        for run in runs:
+            name = "history" if len(runs) == 1 else f"history-{run.model.config.method}"
+            _save(draw.history(run.history), output / f"{name}.png")
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="for programs to read")
+def doctor(as_json: bool) -> None:
+    """Show versions, devices and the state of both engines, and solve a small problem."""
+    from pnde.doctor import examine
+
+    findings = examine()
+    if as_json:
+        click.echo(json.dumps(findings, indent=2))
+    else:
+        width = max(len(name) for name in findings)
+        for name, value in findings.items():
+            click.echo(f"{name:<{width}}  {value}")
+
+
+@main.group()
+def setup() -> None:
+    """Prepare an engine."""
+
+
+@setup.command()
+def julia() -> None:
+    """Download Julia and the packages of the julia engine (needs a network)."""
+    from pnde.engines.julia.setup import setup as set_up
+
+    set_up()
+
+
+def _run(experiment: Experiment, folder: Path, progress: bool) -> None:
+    try:
+        results = experiment.run(folder, progress)
+    except PndeError:
+        # Nothing was trained: leave nothing behind.
+        if not any(folder.rglob("state.safetensors")):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped; pnde resume {folder} goes on from the last checkpoint", err=True)
+        sys.exit(130)
+    _print_table(results)
+    click.echo(f"\n{folder}: " + ", ".join(sorted(p.name for p in folder.iterdir())))
+
+
+def _print_table(table: Any) -> None:
+    click.echo(table.to_string(float_format=lambda x: f"{x:.3g}"))
+
+
+def _save(axes: Any, path: Path) -> None:
+    import numpy as np
+
+    figure = np.atleast_1d(axes).flat[0].figure
+    figure.savefig(path)
+    click.echo(str(path))
