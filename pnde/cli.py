@@ -138,7 +138,9 @@ def check(data: str, law: str | None, output: Path | None) -> None:
 @click.argument("source")
 @click.option("--preset", type=click.Choice(["quick", "paper"]), default="quick", show_default=True)
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="settings (TOML)")
-@click.option("-s", "--set", "changes", multiple=True, metavar="NAME=VALUE", help="change a setting")
+@click.option(
+    "-s", "--set", "changes", multiple=True, metavar="NAME=VALUE", help="change a setting"
+)
 @click.option("--models", help="such as nde,snde:10,pnde; the system's own by default")
 @_law_option
 @click.option("--order", type=click.Choice(["1", "2"]), help="2 if the states are (q, dq/dt)")
@@ -228,7 +230,9 @@ def evaluate(
 @main.command()
 @_folder
 @_law_option
-@click.option("--initial", type=click.Path(), help="data whose first samples are the initial states")
+@click.option(
+    "--initial", type=click.Path(), help="data whose first samples are the initial states"
+)
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("--dt", type=float, help="time between samples")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="file; forecast.nc in FOLDER")

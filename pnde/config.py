@@ -7,7 +7,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 
 from pnde.errors import ConfigError, nearest
 
@@ -33,7 +41,8 @@ class ProjectionConfig(Section):
     """How the velocity is projected."""
 
     method: Literal["cholesky", "qr", "truncated"] = Field(
-        "cholesky", description="factorisation of G W Gᵀ; qr for ill-conditioned, truncated for dependent rows"
+        "cholesky",
+        description="factorisation of G W Gᵀ; qr for ill-conditioned, truncated for dependent rows",
     )
 
 
@@ -60,7 +69,8 @@ class TrainingSolverConfig(SolverConfig):
     retract: Literal["step", "save", "never"] = "never"
     precision: Precision = "float32"
     adjoint: Literal["discretise", "backsolve"] = Field(
-        "discretise", description="gradient of the solve: of its steps, or the paper's backward solve"
+        "discretise",
+        description="gradient of the solve: of its steps, or the paper's backward solve",
     )
 
 
@@ -84,8 +94,12 @@ class DataConfig(Section):
     train: PositiveFloat = 120
     valid: PositiveFloat = 60
     test: PositiveFloat = 100
-    t_end: PositiveFloat | None = Field(None, description="length of a trajectory; the system's if absent")
-    dt: PositiveFloat | None = Field(None, description="time between samples; the system's if absent")
+    t_end: PositiveFloat | None = Field(
+        None, description="length of a trajectory; the system's if absent"
+    )
+    dt: PositiveFloat | None = Field(
+        None, description="time between samples; the system's if absent"
+    )
     initial_conditions: Literal["paper", "code"] = Field(
         "paper", description="the paper's text, or its authors' code, where the two differ"
     )
@@ -99,7 +113,8 @@ class Config(Section):
     seed: int = Field(1, ge=0)
     engine: Literal["auto", "jax", "julia"] = "auto"
     tolerance: PositiveFloat = Field(
-        1e-6, description="how far an initial state may be off the manifold, relative to the law's size"
+        1e-6,
+        description="how far an initial state may be off the manifold, relative to the law's size",
     )
     on_failure: Literal["raise", "mask"] = Field(
         "mask", description="what a rollout does with a trajectory that could not be integrated"

@@ -158,9 +158,7 @@ class Holonomic(Constraint):
             import jax.numpy as jnp
 
             half = u.shape[-1] // 2
-            position, velocity = jax.jvp(
-                lambda q: _as_row(phi(q), q), (u[:half],), (u[half:],)
-            )
+            position, velocity = jax.jvp(lambda q: _as_row(phi(q), q), (u[:half],), (u[half:],))
             return jnp.concatenate([position, velocity])
 
         h.__name__ = getattr(phi, "__name__", "phi")
@@ -248,9 +246,10 @@ class Stacked(Constraint):
     """Several laws at once: the rows of each, one below the other. Made by `c1 & c2`."""
 
     def __init__(self, *parts: Constraint):
-        self.parts = tuple(
-            inner for part in parts for inner in (part.parts if isinstance(part, Stacked) else (part,))
-        )
+        flat: list[Constraint] = []
+        for part in parts:
+            flat.extend(part.parts if isinstance(part, Stacked) else (part,))
+        self.parts: tuple[Constraint, ...] = tuple(flat)
         self._sizes: tuple[int, ...] | None = None
         super().__init__(
             self._stack,
@@ -292,7 +291,9 @@ class Stacked(Constraint):
 
     def _split(self, m: int) -> tuple[int, ...]:
         if self._sizes is None or sum(self._sizes) != m:
-            raise ConstraintError(f"the laws {self.label!r} were not evaluated before they were used")
+            raise ConstraintError(
+                f"the laws {self.label!r} were not evaluated before they were used"
+            )
         return self._sizes
 
     def row_names(self, m: int) -> tuple[str, ...]:

@@ -1,12 +1,12 @@
 """The run folder: what is on disk, written so that a kill at any moment loses nothing that was there.
 
-    config.toml           every setting
-    model.json            states, law, normaliser: what the weights belong to
-    data.nc               the data set, unless it was read from a file
-    weights.safetensors   best weights so far
-    history.csv           a row for each epoch
-    checkpoint/           state.safetensors: all that the next epoch depends on
-    report.json           versions, engine, timings, errors
+config.toml           every setting
+model.json            states, law, normaliser: what the weights belong to
+data.nc               the data set, unless it was read from a file
+weights.safetensors   best weights so far
+history.csv           a row for each epoch
+checkpoint/           state.safetensors: all that the next epoch depends on
+report.json           versions, engine, timings, errors
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Run:
             u,
             times[0] if (times == times[0]).all() else times,
             self.model.states,
-            units=truth["units"].values if "units" in truth.coords else None,
+            units=truth["units"].values.tolist() if "units" in truth.coords else None,
             attrs={
                 "method": config.method,
                 "gamma": config.gamma if config.method == "snde" else None,
@@ -355,14 +355,19 @@ def _train(
     if path is not None:
         disk.write_json(path / "report.json", report)
     with tqdm(
-        total=epochs, initial=state.epoch, desc=model_label(model), unit="epoch", disable=not progress
+        total=epochs,
+        initial=state.epoch,
+        desc=model_label(model),
+        unit="epoch",
+        disable=not progress,
     ) as bar:
 
         def on_step(step: int, count: int, loss: float, solver_steps: float) -> None:
-            # The bar counts epochs, so that the time left is that of the whole run.
-            bar.n = epoch_before + step / count
             known = f"valid {valid:.2e}, " if valid is not None else ""
-            bar.set_postfix_str(f"loss {loss:.2e}, {known}{solver_steps:.0f} solver steps")
+            text = f"loss {loss:.2e}, {known}{solver_steps:.0f} solver steps"
+            bar.set_postfix_str(text, refresh=False)
+            # The bar counts epochs, so that the time left is that of the whole run.
+            bar.update(epoch_before + step / count - bar.n)
 
         bar.bar_format = (
             "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total} epochs "
@@ -396,7 +401,7 @@ def _train(
         "complete": True,
         "train_seconds": seconds,
         "best_loss": state.best_loss,
-        "best_epoch": int(frame["epoch"][frame["valid_loss"].idxmin()]),
+        "best_epoch": int(frame["epoch"].iloc[int(frame["valid_loss"].argmin())]),
     }
     if path is not None:
         disk.write_json(path / "report.json", report)
@@ -408,15 +413,15 @@ def _batches(engine: Engine, model: Model, ds: xr.Dataset) -> tuple[Batch, Batch
     law = model.constraint
     scale = scale_of(engine, law, select(ds, "train", "valid"))
     # A law that is not defined on the data is found here, at whichever sample it is.
-    evaluate_law(engine, law, ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds))
+    evaluate_law(
+        engine, law, ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
+    )
     out = []
     for split in ("train", "valid"):
         part = select(ds, split)
         cut = segments(part, model.config.optimiser.segment)
         labels = part["trajectory"].values[cut.trajectory]
-        c = targets(
-            engine, law, cut.u[:, 0], cut.t[:, 0], scale, model.config.tolerance, labels
-        )
+        c = targets(engine, law, cut.u[:, 0], cut.t[:, 0], scale, model.config.tolerance, labels)
         out.append(Batch(cut.u, cut.t, c))
     return out[0], out[1]
 
@@ -438,7 +443,8 @@ def _checked_metric(metric: Any, n: int) -> Any:
         return M
     raise ConfigError(
         f"a metric is {n} positive weights, or a symmetric positive definite {n} × {n} matrix; "
-        f"this one has shape {M.shape}" + ("" if M.shape not in ((n,), (n, n)) else " but is not positive")
+        f"this one has shape {M.shape}"
+        + ("" if M.shape not in ((n,), (n, n)) else " but is not positive")
     )
 
 
@@ -525,7 +531,9 @@ def _write_model(path: Path, model: Model, ds: xr.Dataset, source: str | Path) -
             "system": ds.attrs.get("system"),
             "metric": model.metric.tolist() if isinstance(model.metric, np.ndarray) else None,
             "metric_is_function": callable(model.metric),
-            "physics": None if model.physics is None else getattr(model.physics, "__name__", "function"),
+            "physics": None
+            if model.physics is None
+            else getattr(model.physics, "__name__", "function"),
             "data": source.as_posix(),
         },
     )

@@ -107,7 +107,7 @@ class Engine(Protocol):
         """Versions and devices, for `pnde doctor`."""
 
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """h(u, t) `(B, m)` in float64, of states `(B, n)` at times `(B,)`."""
+        """h(u, t) `(B, m)` in float64, of states `(B, n)` at times `(B,)`; NaN outside of the law's domain."""
 
     def integrate(
         self,
@@ -163,7 +163,9 @@ def get(name: str = "auto") -> Engine:
         name = os.environ.get("PNDE_ENGINE") or ("julia" if _julia_is_set_up() else "jax")
         logger.info("engine: %s", name)
     if name not in NAMES:
-        raise EngineError(f"there is no engine {name!r}{nearest(name, NAMES)}; there are: {', '.join(NAMES)}")
+        raise EngineError(
+            f"there is no engine {name!r}{nearest(name, NAMES)}; there are: {', '.join(NAMES)}"
+        )
     return importlib.import_module(f"pnde.engines.{name}").load()
 
 

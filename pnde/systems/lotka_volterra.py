@@ -19,7 +19,7 @@ class LotkaVolterra(System):
 
     name = "lotka-volterra"
     states = ("x", "y")
-    units = ("1", "1")
+    units = ("", "")
     t_end, dt, test_t_end = 25.0, 0.1, 100.0
 
     def __init__(

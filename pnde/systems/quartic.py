@@ -21,7 +21,7 @@ class Quartic(System):
 
     name = "quartic"
     states = ("x", "y", "vx", "vy")
-    units = ("1", "1", "1", "1")
+    units = ("", "", "", "")
     order = 2
     t_end, dt, test_t_end = 25.0, 0.1, 100.0
 

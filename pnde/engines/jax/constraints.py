@@ -76,5 +76,5 @@ def inverse_metric(metric: Any, u: Float[Array, " n"]) -> InverseMetric:
     if callable(metric):
         M = jnp.asarray(metric(u), dtype=u.dtype)
         return 1 / M if M.ndim == 1 else jnp.linalg.inv(M)
-    M = np.asarray(metric, dtype=np.float64)
-    return jnp.asarray(1 / M if M.ndim == 1 else np.linalg.inv(M), dtype=u.dtype)
+    W = 1 / metric if metric.ndim == 1 else np.linalg.inv(metric)
+    return jnp.asarray(W, dtype=u.dtype)

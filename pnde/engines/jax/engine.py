@@ -13,12 +13,12 @@ import numpy as np
 
 from pnde.config import SolverConfig
 from pnde.constraints import Constraint
-from pnde.engines import Batch, Epoch, Status, Trajectories, TrainingState
+from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
 from pnde.engines.jax import fields
 from pnde.engines.jax.constraints import inverse_metric, jacobian, value
 from pnde.engines.jax.projection import condition, factorise
 from pnde.engines.jax.retraction import retract
-from pnde.engines.jax.solve import evaluations, solve
+from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.train import batch_loss, on_device, train
 from pnde.model import Model, Weights
 
@@ -33,7 +33,10 @@ def _in_x64(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class JaxEngine:
-    """The embedded engine; see `pnde.engines.Engine` for what each method promises."""
+    """The embedded engine; see `pnde.engines.Engine` for what each method promises.
+
+    `law` is NaN where a state is outside the law's domain.
+    """
 
     name = "jax"
 
@@ -52,9 +55,8 @@ class JaxEngine:
 
     @_in_x64
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
-        u = jnp.asarray(u, jnp.float64)
-        t = jnp.broadcast_to(jnp.asarray(t, jnp.float64), u.shape[:1])
-        return np.asarray(_law(constraint, u, t))
+        states, times = _float64(u), jnp.broadcast_to(_float64(t), u.shape[:1])
+        return np.asarray(_law(constraint, states, times))
 
     @_in_x64
     def integrate(
@@ -65,10 +67,9 @@ class JaxEngine:
         settings: SolverConfig,
         constraint: Constraint | None = None,
     ) -> Trajectories:
-        u0 = jnp.asarray(u0, settings.precision)
-        times = jnp.broadcast_to(jnp.asarray(times, u0.dtype), (len(u0), np.shape(times)[-1]))
-        u, status, steps = _integrate(rhs, settings, constraint, u0, times)
-        return _trajectories(u, status, steps, settings)
+        dtype = jnp.dtype(settings.precision)
+        start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
+        return _trajectories(_integrate(rhs, settings, constraint, start, grid), settings)
 
     @_in_x64
     def rollout(
@@ -81,20 +82,17 @@ class JaxEngine:
         settings: SolverConfig,
     ) -> Trajectories:
         dtype = jnp.dtype(settings.precision)
-        u0, c = jnp.asarray(u0, dtype), jnp.asarray(c, dtype)
-        times = jnp.broadcast_to(jnp.asarray(times, dtype), (len(u0), np.shape(times)[-1]))
-        parameters = fields.parameters(weights, dtype)
-        u, status, steps = _rollout(model, settings, parameters, u0, times, c)
-        return _trajectories(u, status, steps, settings)
+        start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
+        parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
+        return _trajectories(_rollout(model, settings, parameters, start, grid, target), settings)
 
     @_in_x64
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
         parameters = fields.parameters(weights, jnp.float64)
-        u, c = jnp.asarray(u, jnp.float64), jnp.asarray(c, jnp.float64)
-        t = jnp.broadcast_to(jnp.asarray(t, jnp.float64), u.shape[:1])
-        return np.asarray(_velocity(model, parameters, t, u, c))
+        times = jnp.broadcast_to(_float64(t), u.shape[:1])
+        return np.asarray(_velocity(model, parameters, times, _float64(u), _float64(c)))
 
     @_in_x64
     def loss_and_gradient(
@@ -126,7 +124,11 @@ class JaxEngine:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _law(constraint, u, t):
-    return jax.vmap(lambda u, t: value(constraint, u, t))(u, t)
+    def one(u, t):
+        h = value(constraint, u, t)
+        return h if constraint.domain is None else jnp.where(constraint.domain(u), h, jnp.nan)
+
+    return jax.vmap(one)(u, t)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
@@ -181,9 +183,7 @@ def _rollout(model, settings, parameters, u0, times, c):
             return solution
         rank = jax.vmap(lambda u, t: _rank_margin(model, u, t))(solution.u, times)
         singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
-        return solution._replace(
-            status=jnp.where(singular, Status.RANK_DEFICIENT, solution.status)
-        )
+        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, solution.status))
 
     return jax.vmap(one)(u0, times, c)
 
@@ -207,12 +207,21 @@ def _loss_and_gradient(model, parameters, segments):
     return jax.value_and_grad(loss, has_aux=True)(parameters, segments)
 
 
-def _trajectories(u: Any, status: Any, steps: Any, settings: SolverConfig) -> Trajectories:
-    u = np.asarray(u, np.float64)
-    steps = np.asarray(steps)
+def _float64(array: np.ndarray) -> jax.Array:
+    return jnp.asarray(array, jnp.float64)
+
+
+def _grid(times: np.ndarray, count: int, dtype: Any) -> jax.Array:
+    """Save times for each of `count` trajectories, `(count, T)`."""
+    return jnp.broadcast_to(jnp.asarray(times, dtype), (count, np.shape(times)[-1]))
+
+
+def _trajectories(solution: Solution, settings: SolverConfig) -> Trajectories:
+    u = np.asarray(solution.u, np.float64)
+    steps = np.asarray(solution.steps)
     return Trajectories(
         u=np.where(np.isfinite(u), u, np.nan),
-        status=np.asarray(status, np.int8),
+        status=np.asarray(solution.status, np.int8),
         steps=steps,
         evaluations=evaluations(steps, settings),
     )

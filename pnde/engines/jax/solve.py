@@ -87,7 +87,7 @@ def solve(
         max_steps=settings.max_steps,
         throw=False,
     )
-    u = solution.ys
+    u: Any = solution.ys
     if retraction is not None and settings.retract != "never":
         u = jax.vmap(retraction, in_axes=(0, 0, None))(times, u, args)
     return Solution(u, _status(solution), solution.stats["num_steps"])
@@ -113,24 +113,23 @@ def _status(solution: diffrax.Solution) -> Int[Array, ""]:
     status = jnp.asarray(Status.NON_FINITE, jnp.int32)
     status = jnp.where(result == diffrax.RESULTS.max_steps_reached, Status.MAX_STEPS, status)
     status = jnp.where(result == diffrax.RESULTS.event_occurred, Status.LEFT_DOMAIN, status)
-    finite = jnp.all(jnp.isfinite(solution.ys))
+    ys: Any = solution.ys
+    finite = jnp.all(jnp.isfinite(ys))
     return jnp.where((result == diffrax.RESULTS.successful) & finite, Status.OK, status)
 
 
-class _Retracting(
-    diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSolver[Any]
-):
+class _Retracting(diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSolver[Any]):
     """A solver whose every step ends on the manifold.
 
     The stage that a first-same-as-last method carries over was evaluated just off it, at a distance of the local error;
     it is kept, for the difference is of the order of that error times the step.
     """
 
-    solver: diffrax.AbstractSolver
+    solver: diffrax.AbstractSolver[Any]  # type: ignore[misc]
     retraction: Retraction = eqx.field(static=True)
 
     @property
-    def term_structure(self):
+    def term_structure(self):  # type: ignore[override]
         return self.solver.term_structure
 
     @property

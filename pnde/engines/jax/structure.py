@@ -75,9 +75,11 @@ class DenseJacobian(AbstractJacobian):
         return y @ self.matrix
 
     def factorise(self, W, method):
-        if self.matrix.shape[0] == 1 and method != "truncated":
+        if method == "truncated":
+            return Truncated.of(self.matrix, W)
+        if self.matrix.shape[0] == 1:
             return Division.of(self.matrix, W)
-        return {"cholesky": Cholesky, "qr": QR, "truncated": Truncated}[method].of(self.matrix, W)
+        return QR.of(self.matrix, W) if method == "qr" else Cholesky.of(self.matrix, W)
 
 
 class Division(AbstractFactor):
@@ -108,7 +110,13 @@ class Cholesky(AbstractFactor):
 
     @classmethod
     def of(cls, G, W):
-        gram = G @ (G.T if W is None else (W[:, None] * G.T if W.ndim == 1 else W @ G.T))
+        return cls.of_gram(
+            G @ (G.T if W is None else (W[:, None] * G.T if W.ndim == 1 else W @ G.T))
+        )
+
+    @classmethod
+    def of_gram(cls, gram):
+        """From S itself, for a Jacobian that can build it without a dense G."""
         scale = inverse_norm(jnp.diagonal(gram))
         lower = jax.lax.linalg.cholesky(gram * (scale[:, None] * scale), symmetrize_input=False)
         pivots = jnp.diagonal(lower)

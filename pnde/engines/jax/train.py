@@ -106,9 +106,7 @@ def train(
     # Segments are shuffled once; an epoch shuffles the order of the batches (the reference's way).
     shuffle = np.random.default_rng(seed).permutation(len(train_batch.u))
     batches = _batches(train_batch, shuffle, optimiser.batch_size, dtype)
-    valid = _batches(
-        valid_batch, np.arange(len(valid_batch.u)), optimiser.batch_size, dtype
-    )
+    valid = _batches(valid_batch, np.arange(len(valid_batch.u)), optimiser.batch_size, dtype)
     parameters = fields.parameters(state.weights, dtype)
     adam = _adam_state(state, parameters)
     best, best_weights = state.best_loss, state.best_weights
