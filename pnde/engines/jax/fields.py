@@ -45,8 +45,10 @@ def weights(parameters: Parameters) -> Weights:
     return out
 
 
-def network(model: Model, parameters: Parameters, x: Float[Array, "*batch inputs"]) -> Array:
-    """The multilayer perceptron, on one input or a batch."""
+def network(
+    model: Model, parameters: Parameters, x: Float[Array, " inputs"]
+) -> Float[Array, " outputs"]:
+    """The multilayer perceptron."""
     activation = _ACTIVATIONS[model.config.network.activation]
     for i, (weight, bias) in enumerate(parameters[:-1]):
         y = activation(x @ weight + bias)
@@ -56,21 +58,17 @@ def network(model: Model, parameters: Parameters, x: Float[Array, "*batch inputs
 
 
 def ambient_velocity(
-    model: Model, parameters: Parameters, u: Float[Array, "*batch n"]
-) -> Float[Array, "*batch n"]:
+    model: Model, parameters: Parameters, u: Float[Array, " n"]
+) -> Float[Array, " n"]:
     """The unconstrained f̄(u): the network sees normalised states and gives physical velocities (Appendix F.3)."""
     x = (u - model.mean.astype(u.dtype)) / model.std.astype(u.dtype)
-    half = u.shape[-1] // 2
+    half = u.shape[0] // 2
     if model.features == "angles":
-        angles = u[..., :half]
-        x = jnp.concatenate([jnp.sin(angles), jnp.cos(angles), x[..., half:]], axis=-1)
+        x = jnp.concatenate([jnp.sin(u[:half]), jnp.cos(u[:half]), x[half:]])
     v = network(model, parameters, x)
     if model.order == 2:
-        v = jnp.concatenate([u[..., half:], v], axis=-1)
-    if model.physics is not None:
-        known = model.physics if u.ndim == 1 else jax.vmap(model.physics)
-        v = v + known(u)
-    return v
+        v = jnp.concatenate([u[half:], v])
+    return v if model.physics is None else v + model.physics(u)
 
 
 def velocity(
@@ -81,13 +79,13 @@ def velocity(
     c: Float[Array, "*batch m"],
 ) -> Float[Array, "*batch n"]:
     """u̇ of one state `(n,)`, or of a batch `(B, n)` at times `(B,)`."""
+    if u.ndim == 2:
+        return jax.vmap(partial(velocity, model, parameters))(t, u, c)
     v = ambient_velocity(model, parameters, u)
     if model.config.method == "nde":
         return v
     constrain = _projected if model.config.method == "pnde" else _stabilised
-    if u.ndim == 1:
-        return constrain(model, t, u, v, c)
-    return jax.vmap(partial(constrain, model))(t, u, v, c)
+    return constrain(model, t, u, v, c)
 
 
 def _projected(model, t, u, v, c):

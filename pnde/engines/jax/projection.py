@@ -17,7 +17,6 @@ factor of S is computed once. The same operation gives the pseudo-inverse, and t
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -81,17 +80,33 @@ def condition(factor: AbstractFactor) -> Float[Array, ""]:
     return jnp.where(jnp.isfinite(factor.rcond), factor.rcond, 0)
 
 
-@jax.custom_jvp
-def _decompose(G, W, v, b, factor):
-    return factor.decompose(G, W, v, b)
+def _decompose(
+    G: AbstractJacobian,
+    W: InverseMetric,
+    v: Float[Array, " n"],
+    b: Float[Array, " m"],
+    factor: AbstractFactor,
+) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
+    """(p, λ) as the solution of p + W Gᵀλ = v, G p = -b, whose derivative JAX takes of the system and not of `factor`.
 
+    A `jax.custom_jvp` with the same rule would be right only once: reverse mode transposes the operations of the
+    factor, and a second derivative would take them for constants.
+    """
 
-@_decompose.defjvp
-def _decompose_jvp(primals: Any, tangents: Any):
-    G, W, v, b, factor = primals
-    G_dot, W_dot, v_dot, b_dot, _ = tangents
-    p, lam = _decompose(G, W, v, b, factor)
-    push = partial(jax.jvp, lambda G, W: weigh(W, G.transpose_apply(lam)))
-    correction_dot = push((G, W), (G_dot, W_dot))[1]
-    Gp_dot = jax.jvp(lambda G: G.apply(p), (G,), (G_dot,))[1]
-    return (p, lam), _decompose(G, W, v_dot - correction_dot, b_dot + Gp_dot, factor)
+    n = v.shape[0]
+
+    # One array for the pair: custom_linear_solve does not take a right-hand side of which only a part is varied.
+    n = v.shape[0]
+
+    def system(x):
+        p, lam = x[:n], x[n:]
+        return jnp.concatenate([p + weigh(W, G.transpose_apply(lam)), G.apply(p)])
+
+    def solve(_, right):
+        return jnp.concatenate(factor.decompose(G, W, right[:n], -right[n:]))
+
+    def transpose_solve(_, right):
+        return jax.linear_transpose(partial(solve, None), right)(right)[0]
+
+    x = jax.lax.custom_linear_solve(system, jnp.concatenate([v, -b]), solve, transpose_solve)
+    return x[:n], x[n:]

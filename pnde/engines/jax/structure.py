@@ -118,7 +118,7 @@ class Cholesky(AbstractFactor):
     def of_gram(cls, gram):
         """From S itself, for a Jacobian that can build it without a dense G."""
         scale = inverse_norm(jnp.diagonal(gram))
-        lower = jax.lax.linalg.cholesky(gram * (scale[:, None] * scale), symmetrize_input=False)
+        lower = jax.lax.linalg.cholesky(gram * jnp.outer(scale, scale), symmetrize_input=False)
         pivots = jnp.diagonal(lower)
         return cls(lower=lower, scale=scale, rcond=(jnp.min(pivots) / jnp.max(pivots)) ** 2)
 
@@ -188,7 +188,7 @@ class Truncated(AbstractFactor):
         rcond = jnp.min(jnp.where(kept, sigma, sigma[0])) / jnp.where(sigma[0] > 0, sigma[0], 1)
         rcond = jnp.where(sigma[0] > 0, rcond, 1)
         return cls(
-            basis=jnp.where(kept, left, 0),
+            basis=jnp.where(kept[None, :], left, 0),
             right=right,
             inverse=inverse,
             scale=scale,
@@ -219,7 +219,9 @@ def square_root(W: InverseMetric) -> InverseMetric:
 
 
 def _times_root(G: Array, root: InverseMetric) -> Array:
-    return G if root is None else G * root if root.ndim == 1 else G @ root
+    if root is None:
+        return G
+    return G * root[None, :] if root.ndim == 1 else G @ root
 
 
 def _root_apply(root: InverseMetric, x: Array) -> Array:
