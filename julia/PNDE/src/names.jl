@@ -1,0 +1,41 @@
+# What the names in a configuration stand for, so that a caller from outside needs no Julia types.
+
+const PROJECTIONS = Dict("cholesky" => CholeskyProjection(), "qr" => QRProjection(), "truncated" => TruncatedProjection())
+const ACTIVATIONS = Dict("gelu" => gelu, "tanh" => tanh, "relu" => relu, "softplus" => softplus)
+const FEATURES = Dict("state" => StateFeatures(), "angles" => AngleFeatures())
+const PRECISIONS = Dict("float32" => Float32, "float64" => Float64)
+
+# The configuration knows a family of methods by its member in the embedded engine: of order 5, of high order, and stiff.
+const SOLVERS = Dict("tsit5" => Tsit5(), "dopri5" => Tsit5(), "dopri8" => Vern9(), "kvaerno5" => Rodas5P())
+
+# "discretise", the gradient of the steps, has as its nearest relative here the quadrature along the saved solution.
+const ADJOINTS = Dict(
+    "discretise" => GaussAdjoint(; autojacvec = ZygoteVJP()),
+    "backsolve" => BacksolveAdjoint(; autojacvec = ZygoteVJP(), checkpointing = false),
+)
+
+named_method(name, gamma) = name == "nde" ? NDE() : name == "snde" ? SNDE(Float64(gamma)) : Projected()
+
+named_settings(; solver, adjoint = "discretise", retract, options...) =
+    Settings(; solver = SOLVERS[solver], adjoint = ADJOINTS[adjoint], retract = Symbol(retract), options...)
+
+function named_model(; activation, method, gamma, projection, features, options...)
+    return Model(;
+        activation = ACTIVATIONS[activation], method = named_method(method, gamma), projection = PROJECTIONS[projection],
+        features = FEATURES[features], options...,
+    )
+end
+
+linear_law(matrix) = Linear(Matrix{Float64}(matrix))
+
+law_values(law, u, t) = value(law, u, t)
+
+"An array of the host that belongs to nobody else."
+owned(array) = Array(array)
+
+"Versions of Julia and of the packages that matter for results."
+function versions()
+    packages = (PNDE, Lux, Zygote, SciMLBase, SciMLSensitivity, OrdinaryDiffEqTsit5, OrdinaryDiffEqVerner)
+    pairs = ["julia" => string(VERSION), "threads" => string(Threads.nthreads())]
+    return Dict(vcat(pairs, [string(nameof(package)) => string(pkgversion(package)) for package in packages]))
+end

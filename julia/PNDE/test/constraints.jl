@@ -1,0 +1,74 @@
+using FiniteDifferences, ForwardDiff, LinearAlgebra, PNDE, Random, Zygote
+using PNDE: as_constraint, dense, drift, indomain, load_code
+
+load_law(source; parameters...) = as_constraint(load_code(source; parameters...))
+
+rng = Xoshiro(2)
+
+const LAWS = (
+    ("quartic", Quartic(), randn(rng, 4, 3)),
+    ("Lotka-Volterra", LotkaVolterra(; alpha = 1.1), rand(rng, 2, 3) .+ 0.5),
+    ("4-pendulum", NPendulum(), randn(rng, 16, 3)),
+    ("8-pendulum", NPendulum(), randn(rng, 32, 3)),
+    ("IEEE 14-bus", ieee14(), vcat(ones(14, 3), zeros(14, 3)) .+ 0.1 .* randn(rng, 28, 3)),
+    ("linear", Linear(randn(rng, 2, 4)), randn(rng, 4, 3)),
+    ("stacked", Stacked(Quartic(), Linear([1.0 0 0 0])), randn(rng, 4, 3)),
+    ("a function", Constraint(u -> [u[1]^2 * u[2], sin(u[3])]), randn(rng, 4, 3)),
+    ("a function with its Jacobian", Constraint(u -> u[1]^2; jacobian = u -> [2u[1], zero(u[1])]), randn(rng, 2, 3)),
+    ("holonomic", Holonomic(q -> q[1]^2 + q[2]^2), randn(rng, 4, 3)),
+)
+
+@testset "$name: the Jacobian is the derivative" for (name, law, u) in LAWS
+    G = PNDE.for_each_state(dense(constraint_jacobian(law, u, 0.0)), u)
+    for b in axes(u, 2)
+        @test G[:, :, b] ≈ ForwardDiff.jacobian(x -> vec(value(law, reshape(x, :, 1), 0.0)), u[:, b])
+    end
+    # And Zygote can differentiate both.
+    weights = randn(rng, size(G))
+    loss(u) = dot(weights, PNDE.for_each_state(dense(constraint_jacobian(law, u, 0.0)), u)) + sum(abs2, value(law, u, 0.0))
+    @test only(gradient(loss, u)) ≈ only(grad(central_fdm(5, 1), loss, u)) rtol = 1.0e-7
+    @test eltype(value(law, Float32.(u), 0.0f0)) == Float32
+    @test eltype(dense(constraint_jacobian(law, Float32.(u), 0.0f0))) == Float32
+    @test all(indomain(law, u))
+end
+
+@testset "the paper's Jacobian of a pendulum" begin
+    D = [1.0 0; -1 1]
+    u = randn(rng, 8, 1)
+    Δ(x) = Diagonal(D * x) * D
+    x, y, vx, vy = u[1:2, 1], u[3:4, 1], u[5:6, 1], u[7:8, 1]
+    expected = [2Δ(x) 2Δ(y) zeros(2, 4); Δ(vx) Δ(vy) Δ(x) Δ(y)]
+    @test dense(constraint_jacobian(NPendulum(), u, 0.0))[:, :, 1] ≈ expected
+end
+
+@testset "a law that depends on time" begin
+    law = Constraint((u, t) -> u[1] - sin(2t); time_dependent = true)
+    u, t = randn(rng, 2, 3), [0.1, 0.2, 0.3]
+    @test value(law, u, t) ≈ (u[1, :] .- sin.(2t))'
+    @test drift(law, u, t) ≈ -2cos.(2t)'
+    @test drift(Stacked(law, Linear([0.0 1])), u, t) ≈ vcat(-2cos.(2t)', zeros(1, 3))
+    @test drift(Quartic(), u, t) === nothing
+end
+
+@testset "domains" begin
+    u = [1.0 -1; 2 2]
+    @test indomain(LotkaVolterra(), u) == [true, false]
+    @test all(isnan, value(LotkaVolterra(), u[:, 2:2], 0.0))
+    @test indomain(Constraint(sum; domain = u -> u[1] > 0), u) == [true, false]
+    @test indomain(Stacked(LotkaVolterra(), Constraint(sum)), u) == [true, false]
+end
+
+@testset "laws from text" begin
+    u = [3.0; 4.0;;]
+    @test value(load_law("u -> sqrt(dot(u, u))"), u, 0.0) ≈ [5;;]
+    @test load_law("LotkaVolterra"; alpha = 2.0).alpha == 2
+    @test load_law("Quartic") == Quartic()
+    @test value(load_law("(; k) -> (u -> k * u[1])"; k = 2.0), u, 0.0) ≈ [6;;]
+    @test_throws ArgumentError load_law("3")
+    mktempdir() do folder
+        file = joinpath(folder, "law.jl")
+        write(file, "square(x) = x^2\nConstraint(u -> square(u[1]))\n")
+        @test value(load_law(file), u, 0.0) ≈ [9;;]
+        @test value(load_law("include(\"$file\")"), u, 0.0) ≈ [9;;]
+    end
+end

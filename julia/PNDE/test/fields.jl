@@ -1,0 +1,81 @@
+using FiniteDifferences, LinearAlgebra, PNDE, Random, Zygote
+using PNDE: Layout, apply, dense
+
+rng = Xoshiro(3)
+
+function small_model(; n = 4, method = Projected(), constraint = Quartic(), order = 2, features = StateFeatures(), T = Float64, options...)
+    inputs = features isa AngleFeatures ? n + n ÷ 2 : n
+    return Model(;
+        sizes = (inputs, 8, 8, order == 2 ? n ÷ 2 : n), method, constraint, order, features,
+        mean = T.(collect(0.1:0.1:(0.1n))), std = T.(collect(1.0:0.1:(0.9 + 0.1n))), options...,
+    )
+end
+
+weights(model, T = Float64) = T.(0.4 .* sin.(1.3 .* (0:(length(model.layout) - 1)) .+ 0.7))
+
+@testset "the network by hand" begin
+    gelu(x) = 0.5x * (1 + tanh(sqrt(2 / π) * (x + 0.044715x^3)))
+    for skip in (false, true)
+        model = small_model(; skip)
+        θ = weights(model)
+        layers = model.layout(θ)
+        @test layers.layer_1.weight == reshape(θ[1:32], 8, 4)
+        @test layers.layer_1.bias == θ[33:40]
+        u = randn(rng, 4, 5)
+        x = gelu.(layers.layer_1.weight * ((u .- model.mean) ./ model.std) .+ layers.layer_1.bias)
+        y = gelu.(layers.layer_2.weight * x .+ layers.layer_2.bias)
+        x = skip ? x .+ y : y
+        acceleration = layers.layer_3.weight * x .+ layers.layer_3.bias
+        @test PNDE.ambient_velocity(model, θ, u) ≈ vcat(u[3:4, :], acceleration) rtol = 1.0e-12
+    end
+end
+
+@testset "angles" begin
+    model = small_model(; method = NDE(), features = AngleFeatures())
+    u = randn(rng, 4, 3)
+    turned = u .+ [2π, -2π, 0, 0]
+    θ = weights(model)
+    @test velocity(model, θ, u, zeros(0, 3), 0.0) ≈ velocity(model, θ, turned, zeros(0, 3), 0.0)
+end
+
+@testset "methods" begin
+    u = randn(rng, 4, 3)
+    θ = weights(small_model())
+    c = value(Quartic(), u, 0.0) .- 0.1
+    f(method; options...) = velocity(small_model(; method, options...), θ, u, c, 0.0)
+    G = constraint_jacobian(Quartic(), u, 0.0)
+    @test maximum(abs, apply(G, f(Projected()))) < 1.0e-14
+    @test maximum(abs, apply(G, f(NDE()))) > 1.0e-3
+    # SNDE pulls the law back at the rate γ.
+    @test apply(G, f(SNDE(2.0)) .- f(NDE())) ≈ fill(-0.2, 1, 3)
+    W = 1 ./ [1.0, 2, 3, 4]
+    metric = [1.0, 2, 3, 4]
+    correction = f(Projected(); metric) .- f(NDE())
+    @test correction ≈ W .* dense(G)[1, :, :] .* (sum(dense(G)[1, :, :] .* correction; dims = 1) ./ sum(W .* dense(G)[1, :, :] .^ 2; dims = 1))
+    @test f(Projected(); metric) ≈ f(Projected(); metric = Diagonal(metric)) ≈ f(Projected(); metric = _ -> metric)
+    @test f(NDE(); physics = u -> 2 .* u) ≈ f(NDE()) .+ 2 .* u
+    @test_throws ArgumentError small_model(; constraint = nothing)
+end
+
+@testset "$(nameof(typeof(method))): derivatives" for method in (NDE(), SNDE(1.5), Projected())
+    for (n, law) in ((4, Quartic()), (8, NPendulum())), T in (Float64,)
+        model = small_model(; n, method, constraint = law, skip = true)
+        θ, u, w = weights(model), randn(rng, n, 2), randn(rng, n, 2)
+        c = value(law, u, 0.0) .+ 0.1
+        by_weights(θ) = dot(w, velocity(model, θ, u, c, 0.0))
+        by_state(u) = dot(w, velocity(model, θ, u, c, 0.0))
+        @test only(gradient(by_weights, θ)) ≈ only(grad(central_fdm(5, 1), by_weights, θ)) rtol = 1.0e-7
+        @test only(gradient(by_state, u)) ≈ only(grad(central_fdm(5, 1), by_state, u)) rtol = 1.0e-7
+    end
+end
+
+@testset "single precision stays single" begin
+    model = small_model(; T = Float32)
+    u = randn(rng, Float32, 4, 3)
+    θ = weights(model, Float32)
+    c = value(Quartic(), u, 0.0f0)
+    @test velocity(model, θ, u, c, 0.0f0) isa Matrix{Float32}
+    @test only(gradient(θ -> sum(velocity(model, θ, u, c, 0.0f0)), θ)) isa Vector{Float32}
+    model = small_model(; T = Float32, method = SNDE(1.5))
+    @test velocity(model, θ, u, c, 0.0f0) isa Matrix{Float32}
+end

@@ -1,0 +1,3 @@
+using Aqua, PNDE
+
+Aqua.test_all(PNDE)
