@@ -89,11 +89,11 @@ class OptimiserConfig(Section):
 
 
 class DataConfig(Section):
-    """How many trajectories go where, and for built-in systems how they are made."""
+    """Which trajectories go where, and for built-in systems how many are made, and how."""
 
-    train: PositiveFloat = 120
-    valid: PositiveFloat = 60
-    test: PositiveFloat = 100
+    train: PositiveFloat = Field(0.6, description="a share of the trajectories, or how many")
+    valid: PositiveFloat = 0.2
+    test: PositiveFloat = 0.2
     t_end: PositiveFloat | None = Field(
         None, description="length of a trajectory; the system's if absent"
     )

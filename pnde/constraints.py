@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,9 @@ class Constraint:
     - `names`: a name for each row, used in every message and report.
     - `states`: the state names the law is written for, in order; data with other names are refused.
     - `domain`: function of `u`, true where the law is defined (such as positive populations).
-    - `julia`: the law's twin for the julia engine, as a Julia expression or the path of a `.jl` file.
+    - `julia`: the law's twin for the julia engine, as a Julia expression or the path of a `.jl` file: a function of the
+        state, or the name of a law of the Julia package. It runs as your own code.
+    - `julia_parameters`: numbers and arrays; the twin is then called with them as keywords, and gives the law.
 
     **Raises:** `pnde.errors.ConstraintError` if the arguments contradict each other.
     """
@@ -51,6 +53,7 @@ class Constraint:
         states: Sequence[str] | None = None,
         domain: Callable[[Any], Any] | None = None,
         julia: str | None = None,
+        julia_parameters: Mapping[str, Any] | None = None,
     ):
         if not callable(h):
             raise ConstraintError(f"a law is a function of the state, not {type(h).__name__}")
@@ -64,10 +67,13 @@ class Constraint:
         self.states = None if states is None else tuple(states)
         self.domain = domain
         self.julia = julia
+        self.julia_parameters = julia_parameters
 
     @property
     def label(self) -> str:
-        """What messages call this law."""
+        """What messages call this law: the name of its only row, or that of its function."""
+        if self.names is not None and len(self.names) == 1:
+            return self.names[0]
         return getattr(self.h, "__name__", type(self).__name__).strip("<>")
 
     def value(self, u: Any, t: Any) -> Any:

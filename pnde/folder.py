@@ -11,6 +11,7 @@ report.json           versions, engine, timings, errors
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Mapping
@@ -101,7 +102,7 @@ def read_weights(folder: Path, sizes: tuple[int, ...]) -> Weights:
     """The best weights, once they are seen to fit the layer sizes."""
     path = folder / "weights.safetensors"
     weights = read_arrays(path)
-    for i, shape in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, shape in enumerate(itertools.pairwise(sizes)):
         found = weights.get(f"layers.{i}.weight")
         if found is None or found.shape != shape:
             is_there = "missing" if found is None else f"of shape {found.shape}"

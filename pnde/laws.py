@@ -38,9 +38,11 @@ def law_for(ds: xr.Dataset, constraint: Any) -> Constraint | None:
 
 
 def evaluate_law(
-    engine: Engine, law: Constraint | None, u: np.ndarray, t: np.ndarray
+    engine: Engine, law: Constraint | None, u: np.ndarray, t: np.ndarray, labels: Any = None
 ) -> np.ndarray:
     """h(u, t) `(..., m)` of states `(..., n)` at times `(...)`; NaN where the state is, m = 0 without a law.
+
+    `labels` are what the trajectories, along the first axis, are called in messages.
 
     **Raises:** `pnde.errors.ConstraintError` naming the first state at which the law is not defined.
     """
@@ -50,10 +52,12 @@ def evaluate_law(
     values = engine.law(law, u[known], t[known])
     undefined = np.flatnonzero(~np.isfinite(values).all(axis=-1))
     if undefined.size:
-        where = np.argwhere(known)[undefined[0]]
+        row = np.argwhere(known)[undefined[0]][0]
+        state = ", ".join(f"{x:g}" for x in u[known][undefined[0]])
         raise ConstraintError(
-            f"the law {law.label!r} is not defined at the state {u[known][undefined[0]]} (time "
-            f"{t[known][undefined[0]]:g}, trajectory {where[0]}): it is outside the law's domain"
+            f"the law {law.label!r} is not defined at the state ({state}), trajectory "
+            f"{row if labels is None else labels[row]} at t = {t[known][undefined[0]]:g}: it is outside "
+            "the law's domain; correct the data or leave the trajectory out"
         )
     out = np.full((*u.shape[:-1], values.shape[-1]), np.nan)
     out[known] = values
@@ -78,7 +82,7 @@ def targets(
 
     **Raises:** `pnde.errors.ConstraintError` naming the row, its value and target, and the trajectory.
     """
-    h0 = evaluate_law(engine, law, u0, t0)
+    h0 = evaluate_law(engine, law, u0, t0, labels)
     if law is None:
         return h0
     c = law.targets(h0)
@@ -126,7 +130,7 @@ def check(data: Any, constraint: Any = None) -> xr.Dataset:
         raise ConstraintError("there is no law to check: pass constraint=")
     engine = get("jax")
     u, t = ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
-    h = evaluate_law(engine, law, u, t)
+    h = evaluate_law(engine, law, u, t, ds["trajectory"].values)
     first = np.argmax(np.isfinite(h).all(axis=-1), axis=1)
     c = law.targets(h[np.arange(len(h)), first])
     scale = law_scale(c, engine.law(law, unrelated_states(ds), np.zeros(1000)))

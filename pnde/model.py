@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -58,7 +59,7 @@ def initial_weights(model: Model, seed: int) -> Weights:
     rng = np.random.default_rng(seed)
     weights: Weights = {}
     sizes = model.layer_sizes
-    for i, (inputs, outputs) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
         bound = np.sqrt(3.0 / inputs)
         weights[f"layers.{i}.weight"] = rng.uniform(-bound, bound, (inputs, outputs))
         bound = 1.0 / np.sqrt(inputs)

@@ -156,7 +156,7 @@ class Run:
             raise RunError(f"{path} holds a run already; save to another folder or remove it first")
         path.mkdir(parents=True, exist_ok=True)
         save_data(self.data, path / "data.nc")
-        _write_model(path, self.model, self.data, "data.nc")
+        _write_model(path, self.model, self.data, None)
         disk.write_arrays(path / "weights.safetensors", self.weights)
         disk.write_history(path, self.history)
         disk.write_json(path / "report.json", self.report)
@@ -274,7 +274,7 @@ def train(
         path.mkdir(parents=True, exist_ok=True)
         if source is None:
             save_data(ds, path / "data.nc")
-        _write_model(path, model, ds, source or "data.nc")
+        _write_model(path, model, ds, source)
         config.write(path / "config.toml")
     return _train(engine, model, ds, batches, state, pd.DataFrame(), 0.0, path, progress)
 
@@ -413,9 +413,8 @@ def _batches(engine: Engine, model: Model, ds: xr.Dataset) -> tuple[Batch, Batch
     law = model.constraint
     scale = scale_of(engine, law, select(ds, "train", "valid"))
     # A law that is not defined on the data is found here, at whichever sample it is.
-    evaluate_law(
-        engine, law, ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
-    )
+    u = ds["u"].transpose("trajectory", "time", "state").values
+    evaluate_law(engine, law, u, time_matrix(ds), ds["trajectory"].values)
     out = []
     for split in ("train", "valid"):
         part = select(ds, split)
@@ -514,11 +513,10 @@ def _report(engine: Engine, model: Model) -> dict[str, Any]:
     }
 
 
-def _write_model(path: Path, model: Model, ds: xr.Dataset, source: str | Path) -> None:
+def _write_model(path: Path, model: Model, ds: xr.Dataset, source: str | Path | None) -> None:
     law = model.constraint
-    source = Path(source)
-    if source.name != str(source):  # a file of the user's: found again if both move together
-        source = Path(os.path.relpath(source.resolve(), path.resolve()))
+    # A file of the user's is not copied; it is found again if file and folder move together.
+    data = "data.nc" if source is None else os.path.relpath(Path(source).resolve(), path.resolve())
     disk.write_json(
         path / "model.json",
         {
@@ -534,7 +532,7 @@ def _write_model(path: Path, model: Model, ds: xr.Dataset, source: str | Path) -
             "physics": None
             if model.physics is None
             else getattr(model.physics, "__name__", "function"),
-            "data": source.as_posix(),
+            "data": Path(data).as_posix(),
         },
     )
 

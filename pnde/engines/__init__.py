@@ -117,7 +117,7 @@ class Engine(Protocol):
         settings: SolverConfig,
         constraint: Constraint | None = None,
     ) -> Trajectories:
-        """Solve u̇ = rhs(u, t) from u0 `(B, n)`, saved at times `(T,)` or `(B, T)`; on the manifold if a law is given."""
+        """Solve u̇ = rhs(u, t) from u0 `(B, n)`, saved at times `(T,)` or `(B, T)`; on the law's manifold, if given."""
 
     def rollout(
         self,
@@ -148,7 +148,7 @@ class Engine(Protocol):
         state: TrainingState,
         on_step: Callable[[int, int, float, float], None],
     ) -> Iterator[Epoch]:
-        """Train from `state`, one item an epoch. `on_step(step, steps_in_epoch, loss, solver_steps)` is called often."""
+        """Train from `state`, one item an epoch; `on_step(step, steps in the epoch, loss, solver steps)` after each."""
 
 
 def get(name: str = "auto") -> Engine:

@@ -30,8 +30,10 @@ class LotkaVolterra(System):
             self.conserved,
             jacobian=self.conserved_gradient,
             names=("V",),
+            states=self.states,
             domain=positive,
-            julia="lotka_volterra",
+            julia="LotkaVolterra",
+            julia_parameters=self.parameters,
         )
 
     @property

@@ -28,7 +28,11 @@ class Quartic(System):
     def __init__(self, perturbation: float = 0.1):
         self.perturbation = perturbation
         self.constraint = Conserved(
-            energy, jacobian=energy_gradient, names=("energy",), julia="quartic"
+            energy,
+            jacobian=energy_gradient,
+            names=("energy",),
+            states=self.states,
+            julia="Quartic",
         )
 
     @property

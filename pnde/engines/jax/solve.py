@@ -129,11 +129,11 @@ class _Retracting(diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSo
     retraction: Retraction = eqx.field(static=True)
 
     @property
-    def term_structure(self):  # type: ignore[override]
+    def term_structure(self):
         return self.solver.term_structure
 
     @property
-    def interpolation_cls(self):
+    def interpolation_cls(self):  # type: ignore[override]
         return self.solver.interpolation_cls
 
     @property
