@@ -133,6 +133,6 @@ end
         @allocations project(G, v)
     end
     if Threads.nthreads() == 1
-        @test count(512) == count(8)
+        @test count(4096) == count(512)
     end
 end

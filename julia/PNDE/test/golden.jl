@@ -1,0 +1,90 @@
+# Writes the numbers that tests/test_golden.py compares the embedded engine with:
+#
+#     julia --project=<an environment with PNDE> julia/PNDE/test/golden.jl tests/golden
+#
+# Weights and vectors come from `wave`, which the tests compute too; states and results are written out.
+using LinearAlgebra, PNDE
+
+wave(dims...) = reshape(sin.(1.3 .* (0:(prod(dims) - 1)) .+ 0.7), dims)
+
+"Cartesian states of pendulums with angles from `wave`."
+function hanging(N, B)
+    θ, ω = wave(N, B), 2 .* wave(N, B)
+    sum_links(x) = cumsum(x; dims = 1)
+    return vcat(sum_links(sin.(θ)), sum_links(.-cos.(θ)), sum_links(cos.(θ) .* ω), sum_links(sin.(θ) .* ω))
+end
+
+const SYSTEMS = (
+    (name = "quartic", law = Quartic(), order = 2, u = wave(4, 2), dt = 0.1),
+    (name = "lotka-volterra", law = LotkaVolterra(), order = 1, u = 1.5 .+ 0.7 .* wave(2, 2), dt = 0.1),
+    (name = "pendulum-4", law = NPendulum(), order = 2, u = hanging(4, 2), dt = 0.01),
+    (name = "pendulum-8", law = NPendulum(), order = 2, u = hanging(8, 2), dt = 0.01),
+    (name = "ieee14", law = ieee14(), order = 1, u = vcat(1 .+ 0.05 .* wave(14, 2), 0.1 .* wave(14, 2)), dt = 0.1),
+)
+const METHODS = (nde = NDE(), snde = SNDE(1.5), pnde = Projected())
+const PROJECTIONS = (cholesky = CholeskyProjection(), qr = QRProjection(), truncated = TruncatedProjection())
+
+function model(system, method)
+    n = size(system.u, 1)
+    return Model(;
+        sizes = (n, 8, 8, n ÷ system.order), skip = true, method, constraint = system.law, order = system.order,
+        mean = 0.1 .* sin.(0:(n - 1)), std = 1 .+ 0.1 .* cos.(0:(n - 1)),
+    )
+end
+
+function golden(system)
+    (; law, u, dt) = system
+    n, B = size(u)
+    h = value(law, u, 0.0)
+    G = PNDE.dense(constraint_jacobian(law, u, 0.0))
+    θ = 0.4 .* wave(length(model(system, NDE()).layout))
+    return (;
+        versions = PNDE.versions(), u, h, G,
+        projection = map(algorithm -> projection(algorithm, system), PROJECTIONS),
+        velocity = map(method -> velocity(model(system, method), θ, u, h .- 0.1, 0.0), METHODS),
+        dt, training = map(method -> training(model(system, method), θ, system), METHODS),
+        rollout = map(method -> forecast(model(system, method), θ, system, h), METHODS),
+    )
+end
+
+"p, λ and the cotangents of v, G, b and a diagonal W that belong to p̅."
+function projection(algorithm, system)
+    (; law, u) = system
+    n, B = size(u)
+    G = PNDE.dense(constraint_jacobian(law, u, 0.0))
+    v, p̅, b, W = wave(n, B), cos.(wave(n, B)), 0.3 .* wave(size(G, 1), B), 1.5 .+ 0.5 .* wave(n, B)
+    p, pullback = PNDE.ChainRulesCore.rrule(project, algorithm, G, v, b, W)
+    _, _, G̅, v̅, b̅, W̅ = map(PNDE.unthunk, pullback(p̅))
+    return (; euclidean = project(algorithm, G, v), p, v_bar = v̅, G_bar = G̅[:, :, 1:1], b_bar = b̅, W_bar = W̅)
+end
+
+"The loss of two segments, whose later points are off the first by `wave`, and its gradient, to rounding level."
+function training(model, θ, system)
+    (; law, u, dt) = system
+    points = reshape(u, :, 1, 2) .+ 0.1 .* reshape([0, 1, 2, 3, 4], 1, 5) .* wave(size(u, 1), 5, 2)
+    segments = Segments(points, value(law, u, 0.0), zeros(2), dt .* (0:4), fill(0.5, 2))
+    settings = Settings(; solver = Vern9(), rtol = 1.0e-13, atol = 1.0e-13, retract = :never)
+    loss, gradient = loss_and_gradient(model, θ, segments, settings)
+    return (; loss, gradient)
+end
+
+"Twenty fixed steps of Tsit5, retracted each, every fifth saved."
+function forecast(model, θ, system, c)
+    times = repeat(system.dt .* (0:5:20), 1, 2)
+    out = rollout(model, θ, system.u, times, c, Settings(; step = system.dt))
+    @assert all(iszero, out.status)
+    return out.u
+end
+
+json(x::Union{Number, AbstractString}) = repr(x)
+json(x::AbstractArray{<:Any, 0}) = json(x[])
+# The last dimension first, as a row-major array has it.
+json(x::AbstractVector) = "[" * join(json.(x), ",") * "]"
+json(x::AbstractArray) = "[" * join((json(selectdim(x, ndims(x), k)) for k in axes(x, ndims(x))), ",") * "]"
+json(x::Union{NamedTuple, AbstractDict}) =
+    "{" * join(sort!([json(string(k)) * ":" * json(v) for (k, v) in pairs(x)]), ",\n") * "}"
+
+folder = only(ARGS)
+for system in SYSTEMS
+    write(joinpath(folder, "$(system.name).json"), json(golden(system)) * "\n")
+end
