@@ -20,6 +20,10 @@ class ConstraintError(PndeError):
     """A law and a state do not fit: off the manifold, unknown state names, rank lost."""
 
 
+class IllConditionedWarning(UserWarning):
+    """Rows of a law are nearly dependent, and the projection is less accurate than the precision allows."""
+
+
 class GridError(PndeError):
     """A power grid is inconsistent; the message names the bus or the branch."""
 

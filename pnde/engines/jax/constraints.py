@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import singledispatch
 from typing import Any
 
@@ -20,8 +22,14 @@ def value(constraint: Constraint, u: Float[Array, " n"], t: Any) -> Float[Array,
 
     **Raises:** `pnde.errors.ConstraintError` if the law cannot be evaluated on JAX arrays.
     """
-    try:
+    with _explained(constraint):
         return constraint.value(u, t)
+
+
+@contextmanager
+def _explained(constraint: Constraint) -> Iterator[None]:
+    try:
+        yield
     except jax.errors.TracerArrayConversionError:
         raise ConstraintError(
             f"the law {constraint.label!r} calls a NumPy function, which cannot be differentiated; "
@@ -47,7 +55,15 @@ def operator(structure: Any, constraint: Constraint, u: Array, t: Any) -> Abstra
 @operator.register
 def _dense(structure: None, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
     if constraint.jacobian is not None:
-        return DenseJacobian(constraint.jacobian_value(u, t))
+        with _explained(constraint):
+            matrix = jnp.asarray(constraint.jacobian_value(u, t), u.dtype)
+        shape = (*jax.eval_shape(lambda u: value(constraint, u, t), u).shape, *u.shape)
+        if matrix.shape != shape:
+            raise ConstraintError(
+                f"the jacobian of the law {constraint.label!r} has shape {matrix.shape} instead of {shape}: "
+                "a row for each row of the law, a column for each state"
+            )
+        return DenseJacobian(matrix)
     # The law has fewer rows than states, so reverse mode is the cheap one.
     return DenseJacobian(jax.jacrev(lambda u: value(constraint, u, t))(u))
 

@@ -15,8 +15,8 @@ from pnde.config import SolverConfig
 from pnde.constraints import Constraint
 from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
 from pnde.engines.jax import fields
-from pnde.engines.jax.constraints import inverse_metric, jacobian, value
-from pnde.engines.jax.projection import condition, factorise
+from pnde.engines.jax.constraints import value
+from pnde.engines.jax.projection import rank_margin
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.train import batch_loss, on_device, train
@@ -189,10 +189,7 @@ def _rollout(model, settings, parameters, u0, times, c):
 
 
 def _rank_margin(model, u, t):
-    """How many times better than singular to rounding G is, at a state; below 1 the rows are dependent."""
-    G = jacobian(model.constraint, u, t)
-    factor = factorise(G, inverse_metric(model.metric, u), model.config.projection.method)
-    margin = condition(factor) / (16 * jnp.finfo(u.dtype).eps)
+    margin = rank_margin(fields.condition_of(model, t, u))
     return jnp.where(jnp.all(jnp.isfinite(u)), margin, jnp.nan)
 
 

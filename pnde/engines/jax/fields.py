@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.constraints import drift, inverse_metric, jacobian, value
-from pnde.engines.jax.projection import minimum_norm, project
+from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
 from pnde.model import Model, Weights
 
 Parameters = list[tuple[Array, Array]]
@@ -86,6 +86,12 @@ def velocity(
         return v
     constrain = _projected if model.config.method == "pnde" else _stabilised
     return constrain(model, t, u, v, c)
+
+
+def condition_of(model: Model, t: Any, u: Float[Array, " n"]) -> Float[Array, ""]:
+    """The `projection.condition` of the factor with which the velocity at u is projected."""
+    G, W = jacobian(model.constraint, u, t), inverse_metric(model.metric, u)
+    return condition(factorise(G, W, model.config.projection.method))
 
 
 def _projected(model, t, u, v, c):

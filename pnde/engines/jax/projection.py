@@ -16,6 +16,7 @@ factor of S is computed once. The same operation gives the pseudo-inverse, and t
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 
 import jax
@@ -29,6 +30,7 @@ from pnde.engines.jax.structure import (
     InverseMetric,
     weigh,
 )
+from pnde.errors import ConstraintError, IllConditionedWarning
 
 
 def project(
@@ -50,13 +52,19 @@ def project(
     - `method`: `"cholesky"`, `"qr"` or `"truncated"`.
     - `factor`: of `G W Gᵀ`, if it is known already.
 
-    **Returns:** p of shape `(n,)`. Use `jax.vmap` for batches. NaN where `method` cannot factor G: see `condition`.
+    **Returns:** p of shape `(n,)`. Use `jax.vmap` for batches. Under `jit` and `vmap` NaN where `method` cannot factor
+    G: see `condition` and `check_rows`.
+
+    **Raises:** `pnde.errors.ConstraintError` if the rows of a G of known numbers are dependent, and warns
+    `pnde.errors.IllConditionedWarning` if they nearly are.
     """
     G = DenseJacobian(G) if not isinstance(G, AbstractJacobian) else G
     if offset is None:
         offset = jnp.zeros_like(jax.eval_shape(G.apply, v))
     if factor is None:
         factor = factorise(G, W, method)
+        if not isinstance(factor.rcond, jax.core.Tracer):
+            check_rows(condition(factor), method)
     return _decompose(G, W, v, offset, factor)[0]
 
 
@@ -78,6 +86,45 @@ def factorise(G: AbstractJacobian, W: InverseMetric, method: str) -> AbstractFac
 def condition(factor: AbstractFactor) -> Float[Array, ""]:
     """An estimate of 1/κ of the matrix that was factored; 0 where the factorisation failed."""
     return jnp.where(jnp.isfinite(factor.rcond), factor.rcond, 0)
+
+
+def rank_margin(rcond: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """How many times better than singular to rounding a `condition` is; below 1 the rows of G are dependent.
+
+    The last pivot of a repeated row is zero up to a few roundings, so its 1/κ is 0 or some ε.
+    """
+    return rcond / (16 * jnp.finfo(rcond.dtype).eps)
+
+
+def check_rows(rcond: Float[Array, "*batch"], method: str, law: str = "the law") -> None:
+    """Whether `method` can project accurately, given the known `condition` of its factors.
+
+    p has the relative error ε κ of the matrix that was factored: ε κ(G)² for the Cholesky factor of S, ε κ(G) for QR
+    and SVD. More than √ε, half of all digits, is worth a warning.
+
+    **Raises:** `pnde.errors.ConstraintError` if rows are dependent; warns `pnde.errors.IllConditionedWarning` if they
+    nearly are.
+    """
+    dtype, worst = rcond.dtype, jnp.min(rcond)
+    if float(rank_margin(worst)) < 1:
+        raise ConstraintError(
+            f"rows of {law} are dependent, so that {method!r} cannot project in {dtype}: remove a row that repeats "
+            'others, or use projection.method = "truncated" ("qr" if they are only nearly dependent)'
+        )
+    eps = float(jnp.finfo(dtype).eps)
+    error = eps / float(worst)
+    if error > eps**0.5:
+        remedy = "state the law in other rows"
+        if method == "cholesky":
+            remedy = 'use projection.method = "qr"'
+        if dtype == jnp.float32:
+            remedy += ", or float64"
+        warnings.warn(
+            f"rows of {law} are nearly dependent: velocities projected by {method!r} in {dtype} have a relative error "
+            f"of about {error:.0e}; {remedy}",
+            IllConditionedWarning,
+            stacklevel=3,
+        )
 
 
 def _decompose(

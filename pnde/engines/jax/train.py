@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from pnde.config import OptimiserConfig
 from pnde.engines import Batch, Epoch, Status, TrainingState
 from pnde.engines.jax import fields
+from pnde.engines.jax.projection import check_rows
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, solve
 from pnde.errors import SolveError
@@ -80,7 +81,7 @@ def batch_loss(
     else:
         solution = jax.vmap(run)(u[:, 0], start, grid, c)
         predicted = solution.u
-    error = (predicted - u)[:, 1:] / model.std.astype(u.dtype)
+    error = (predicted - u)[:, 1:] / model.std.astype(u.dtype)[None, None]
     return share @ jnp.mean(error**2, axis=(1, 2)), solution
 
 
@@ -103,6 +104,10 @@ def train(
     """Train from `state` to the configured number of epochs; see `pnde.engines.Engine.train`."""
     optimiser, dtype = model.config.optimiser, jnp.dtype(model.config.solver.precision)
     seed = model.config.seed
+    if model.constraint is not None and model.config.method != "nde":
+        at_start = (jnp.asarray(array[:, 0], dtype) for array in (train_batch.t, train_batch.u))
+        rcond = _conditions(model, *at_start)
+        check_rows(rcond, model.config.projection.method, f"the law {model.constraint.label!r}")
     # Segments are shuffled once; an epoch shuffles the order of the batches (the reference's way).
     shuffle = np.random.default_rng(seed).permutation(len(train_batch.u))
     batches = _batches(train_batch, shuffle, optimiser.batch_size, dtype)
@@ -181,10 +186,19 @@ def _step(model, parameters, adam, segments, rate):
     if clip is not None:
         # Component by component, as the reference does.
         gradient = jax.tree.map(lambda g: jnp.clip(g, -clip, clip), gradient)
-    direction, adam = _ADAM.update(gradient, adam)
+    with jax.numpy_dtype_promotion("standard"):  # optax mixes its counter with numbers
+        direction, adam = _ADAM.update(gradient, adam)
     decay = model.config.optimiser.weight_decay
     parameters = jax.tree.map(lambda p, d: p - rate * (d + decay * p), parameters, direction)
-    return parameters, adam, value, norm, _worst(solution), jnp.mean(1.0 * solution.steps)
+    steps = jnp.mean(solution.steps, dtype=value.dtype)
+    return parameters, adam, value, norm, _worst(solution), steps
+
+
+@partial(jax.jit, static_argnums=0)
+def _conditions(model, t, u):
+    # No more factors at a time than in a step of training.
+    size = min(len(u), model.config.optimiser.batch_size)
+    return jax.lax.map(lambda x: fields.condition_of(model, *x), (t, u), batch_size=size)
 
 
 @partial(jax.jit, static_argnums=0)
