@@ -10,6 +10,7 @@ module PNDE
 using ChainRulesCore
 using ChainRulesCore: @non_differentiable, ignore_derivatives
 using ForwardDiff: ForwardDiff
+using Libdl: dlopen, dlsym
 using LinearAlgebra
 using Lux: Lux
 using NNlib: batched_mul, batched_transpose, gelu, relu, softplus
@@ -34,6 +35,7 @@ export Segments, Trainer, step!, evaluate, train!, learning_rate, loss_and_gradi
 
 include("jacobians.jl")
 include("batched.jl")
+include("magma.jl")
 include("projection.jl")
 include("constraints.jl")
 include("systems/quartic.jl")
