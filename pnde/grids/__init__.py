@@ -4,9 +4,10 @@
     flow = pnde.grids.load_flow(grid)
     voltage = pnde.grids.operation_point(grid)
 
-Everything here is NumPy; SciPy and pandapower are imported when first used.
+The laws of a grid are `PowerBalance`. Everything here is NumPy; SciPy and pandapower are imported when first used.
 """
 
+from pnde.grids.balance import PowerBalance
 from pnde.grids.case import CaseTables, from_ppc
 from pnde.grids.forcing import TAU, ambient_forcing
 from pnde.grids.grid import KINDS, Branches, Buses, Grid
@@ -14,6 +15,7 @@ from pnde.grids.ieee14 import ieee14
 from pnde.grids.layout import layout
 from pnde.grids.load_flow import LoadFlow, load_flow
 from pnde.grids.matpower import read_matpower
+from pnde.grids.network import Network
 from pnde.grids.operation_point import (
     complete,
     operation_point,
@@ -39,7 +41,9 @@ __all__ = [
     "CaseTables",
     "Grid",
     "LoadFlow",
+    "Network",
     "NormalForm",
+    "PowerBalance",
     "ambient_forcing",
     "complete",
     "dvoc",

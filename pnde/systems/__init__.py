@@ -6,13 +6,18 @@ from typing import Any
 
 from pnde.errors import ConfigError, nearest
 from pnde.systems.base import System as System
+from pnde.systems.grid import IEEE14, IEEE14Published, PowerGrid
 from pnde.systems.lotka_volterra import LotkaVolterra
 from pnde.systems.quartic import Quartic
 
-_SYSTEMS: dict[str, type[System]] = {kind.name: kind for kind in (Quartic, LotkaVolterra)}
+_SYSTEMS: dict[str, type[System]] = {
+    kind.name: kind for kind in (Quartic, LotkaVolterra, IEEE14, IEEE14Published, PowerGrid)
+}
 
 quartic = Quartic
 lotka_volterra = LotkaVolterra
+ieee14 = IEEE14
+power_grid = PowerGrid
 
 
 def names() -> tuple[str, ...]:

@@ -60,7 +60,8 @@ class System(ABC):
         """The truth `(B, T, n)` from u0 `(B, n)` at times `(T,)`."""
         from pnde.engines import get
 
-        solution = get("jax").integrate(self.rhs, u0, times, self.solver)
+        law = None if self.solver.retract == "never" else self.constraint
+        solution = get("jax").integrate(self.rhs, u0, times, self.solver, law)
         failed = np.flatnonzero(solution.status)
         if failed.size:
             raise SolveError(

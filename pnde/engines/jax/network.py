@@ -1,0 +1,140 @@
+"""The Jacobian of a grid's power balance, from the network's sparsity pattern.
+
+A row of P or Q at bus j is a complex vector over the buses, z_k = conj(e) i_j δ_jk + e v_j conj(Y_jk)
+with e = 1 or -j. With x = e v_j, y = conj(e) i_j and the constant K = Y Yᴴ over the buses but the
+slack, two rows at the buses j and l have the product
+
+    S = Re[conj(x) x' K_jl + conj(x) Y_jl y' + conj(y) x' conj(Y_lj) + δ_jl conj(y) y'],
+
+so S = G Gᵀ costs a few multiplications an entry, and G itself is never formed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pnde.constraints import Constraint
+from pnde.engines.jax.constraints import operator
+from pnde.engines.jax.structure import (
+    AbstractFactor,
+    AbstractJacobian,
+    Cholesky,
+    DenseJacobian,
+    InverseMetric,
+)
+from pnde.grids.network import Network
+
+
+class NetworkJacobian(AbstractJacobian):
+    """G of a `pnde.grids.PowerBalance`: rows P and Q at the loads, Re v and Im v at the slack.
+
+    It is linear in its two leaves, which belong together as i = Y v.
+
+    A metric other than the identity, and the methods `"qr"` and `"truncated"`, work on the dense
+    matrix: they need all of it.
+    """
+
+    v: Float[Array, " n"]
+    i: Float[Array, " n"]
+    network: Network = eqx.field(static=True)
+
+    def apply(self, w):
+        return self.network.rate(self.v, self.i, w)
+
+    def transpose_apply(self, y):
+        network = self.network
+        loads, n = len(network.loads), network.size
+        p = _spread(y[:loads], network.loads, n)
+        q = _spread(y[loads : 2 * loads], network.loads, n)
+        (a, b), (c, d) = network.halves(self.v), network.halves(self.i)
+        # y i + Yᴴ (conj(y) v), with the complex multiplier y = p + jq
+        through = jnp.concatenate([p * a + q * b, p * b - q * a])
+        own = jnp.concatenate([p * c - q * d, p * d + q * c])
+        return own + network.adjoint(through) + _spread(y[2 * loads :], network.pinned, 2 * n)
+
+    def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
+        if W is None and method == "cholesky":
+            inner = Cholesky.of_gram(self.load_gram())
+            return _Eliminated(jacobian=self, inner=inner, rcond=inner.rcond)
+        dense = self.network.matrix(self.v, self.i)
+        inner = DenseJacobian(dense).factorise(W, method)
+        return _Held(inner=inner, network=self.network, rcond=inner.rcond)
+
+    def load_gram(self) -> Float[Array, "2L 2L"]:
+        """G Gᵀ of the loads' rows, over the columns of all buses but the slack."""
+        network = self.network
+        k, i_k, g, s, g_t, s_t = (jnp.asarray(x, self.v.dtype) for x in network.gram_constants)
+        a, b = (x[network.loads] for x in network.halves(self.v))
+        c, d = (x[network.loads] for x in network.halves(self.i))
+        squares = jnp.tile(c * c + d * d, 2)
+        # x = (v, -jv) and y = (i, ji): a row of Q is one of P, turned
+        a, b = jnp.concatenate([a, b]), jnp.concatenate([b, -a])
+        c, d = jnp.concatenate([c, -d]), jnp.concatenate([d, c])
+        (a, b, c, d), columns = (x[None, :] for x in (a, b, c, d)), (a, b, c, d)
+        by_a = a * k - b * i_k + c * g - d * s
+        by_b = b * k + a * i_k + d * g + c * s
+        by_c, by_d = a * g_t + b * s_t, b * g_t - a * s_t
+        a, b, c, d = (x[:, None] for x in columns)
+        rows = a * by_a + b * by_b + c * by_c + d * by_d
+        return rows + jnp.diag(squares)
+
+
+class _Eliminated(AbstractFactor):
+    """Slack columns taken out of G: the loads are projected over the other buses alone.
+
+    The slack's velocity is then what its rows ask for, to the last bit, and the matrix that is
+    factored is the better conditioned one: κ(G) is 17 instead of 64 for the 14-bus grid.
+    """
+
+    jacobian: NetworkJacobian
+    inner: Cholesky
+    rcond: Float[Array, ""]
+
+    def decompose(self, G, W, v, b):
+        pinned, first = G.network.pinned, 2 * len(G.network.loads)
+        p = _with(v, G.network, -b[first:])
+        of_loads = self.inner.solve(G.apply(p)[:first] + b[:first])
+        back = G.transpose_apply(jnp.concatenate([of_loads, jnp.zeros_like(b[first:])]))
+        of_slack = v[pinned] + b[first:] - back[pinned]
+        return p - _with(back, G.network), jnp.concatenate([of_loads, of_slack])
+
+    def solve(self, b):
+        return self.decompose(self.jacobian, None, jnp.zeros_like(self.jacobian.v), b)[1]
+
+
+class _Held(AbstractFactor):
+    """A factor of the dense G, with the rounding error of the slack's velocity removed."""
+
+    inner: AbstractFactor
+    network: Network = eqx.field(static=True)
+    rcond: Float[Array, ""]
+
+    def decompose(self, G, W, v, b):
+        p, lam = self.inner.decompose(DenseJacobian(G.network.matrix(G.v, G.i)), W, v, b)
+        return _with(p, self.network, -b[2 * len(self.network.loads) :]), lam
+
+    def solve(self, b):
+        return self.inner.solve(b)
+
+
+@operator.register
+def _network(structure: Network, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
+    return NetworkJacobian(v=u, i=structure.current(u), network=structure)
+
+
+def _spread(x: Array, at: np.ndarray, size: int) -> Array:
+    """`x` at the positions `at` of an array of zeros."""
+    return jnp.zeros(size, x.dtype).at[at].add(x, unique_indices=True, indices_are_sorted=True)
+
+
+def _with(x: Array, network: Network, pinned: Array | None = None) -> Array:
+    """`x` with other values at the pinned states, zeros by default."""
+    held = np.zeros(2 * network.size, bool)
+    held[network.pinned] = True
+    rest = jnp.where(held, 0, x)
+    return rest if pinned is None else rest + _spread(pinned, network.pinned, 2 * network.size)

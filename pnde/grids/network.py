@@ -1,0 +1,154 @@
+"""Currents, powers and their derivatives on real states, from the network's sparsity pattern."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pnde.grids.grid import Grid
+
+#: Up to this many buses one product with a small dense matrix beats sums over the branches.
+DENSE_BUSES = 50
+
+
+class Network:
+    """A grid as index arrays and constants, for arrays of any kind (NumPy, JAX).
+
+    States, velocities and currents are real arrays ``(2 N,)``: real parts of all buses, then
+    imaginary parts, p.u. With i = Y v the injected power is s = v · conj(i), so that along w
+
+        ds = w · conj(i) + v · conj(Y w)
+
+    (paper, appendix I). A law on the powers of the load buses needs one product with Y for its
+    value, and one for each product with its Jacobian.
+
+    **Arguments:**
+
+    - `grid`: the grid.
+    """
+
+    def __init__(self, grid: Grid):
+        self.grid = grid
+        self.size = grid.size
+        self.loads = grid.loads
+        #: positions of the slack's voltages in the state, ``(2 S,)``
+        self.pinned = np.concatenate([grid.slack, grid.slack + grid.size])
+        matrix = grid.admittance()
+        adjoint = matrix.conj().T.tocsr()
+        adjoint.sort_indices()
+        small = grid.size <= DENSE_BUSES
+        self.admittance = (_Dense if small else _Sparse)(matrix)
+        self.adjoint = (_Dense if small else _Sparse)(adjoint)
+        between = matrix[self.loads]
+        #: conductance and susceptance between load buses, ``(L, L)``
+        self.between = _parts(between[:, self.loads].toarray())
+        free = np.setdiff1d(np.arange(grid.size), grid.slack)
+        two_hops = (between[:, free] @ between[:, free].conj().T).toarray()
+        twice = [
+            np.tile(part, (2, 2))
+            for matrix in (two_hops, between[:, self.loads].toarray())
+            for part in _parts(matrix)
+        ]
+        #: real and imaginary part of Σₖ Y_jk conj(Y_lk) over all buses k but the slack, those of
+        #: Y_jl, and those of Y_lj, ``(2 L, 2 L)`` each, for P and Q
+        self.gram_constants = (*twice, twice[2].T.copy(), twice[3].T.copy())
+
+    def halves(self, x: Any) -> tuple[Any, Any]:
+        """Real and imaginary parts ``(N,)`` of ``(2 N,)``."""
+        return x[: self.size], x[self.size :]
+
+    def current(self, voltage: Any) -> Any:
+        """Y v: the currents that the buses inject, p.u., ``(2 N,)``."""
+        return self.admittance(voltage)
+
+    def power(self, voltage: Any, current: Any) -> tuple[Any, Any]:
+        """Active and reactive power injected at every bus, p.u., ``(N,)`` each."""
+        (a, b), (c, d) = self.halves(voltage), self.halves(current)
+        return a * c + b * d, b * c - a * d
+
+    def rows(self, voltage: Any, current: Any) -> Any:
+        """P at the loads, Q at the loads, Re v and Im v at the slack, ``(m,)``."""
+        return self._select(*self.power(voltage, current), voltage)
+
+    def rate(self, voltage: Any, current: Any, velocity: Any) -> Any:
+        """The derivative of `rows` along a velocity ``(2 N,)``."""
+        p, q = self.power(velocity, current)
+        dp, dq = self.power(voltage, self.admittance(velocity))
+        return self._select(p + dp, q + dq, velocity)
+
+    def matrix(self, voltage: Any, current: Any) -> Any:
+        """The derivative of `rows` as a dense array ``(m, 2 N)``."""
+        xp = voltage.__array_namespace__()
+        buses, every = np.arange(self.size), self.grid.admittance()[self.loads].toarray()
+        blocks = self._blocks(voltage, current, _parts(every), self.loads[:, None] == buses)
+        pins = np.eye(2 * self.size)[self.pinned]
+        return xp.concatenate([blocks, xp.asarray(pins, dtype=voltage.dtype)])
+
+    def load_matrix(self, voltage: Any, current: Any) -> Any:
+        """The derivative of the loads' powers by the loads' voltages, ``(2 L, 2 L)``."""
+        return self._blocks(voltage, current, self.between, np.eye(len(self.loads), dtype=bool))
+
+    def _blocks(self, voltage: Any, current: Any, part: Any, same: np.ndarray) -> Any:
+        """The derivative of the loads' powers by the voltages of some buses.
+
+        `part` are conductance and susceptance between loads and those buses, and `same` marks a
+        load itself among them.
+        """
+        xp = voltage.__array_namespace__()
+        g, b = (xp.asarray(x, dtype=voltage.dtype) for x in part)
+        own = xp.asarray(same, dtype=voltage.dtype)
+        a, c = (x[self.loads][:, None] for x in self.halves(voltage))
+        i, j = (x[self.loads][:, None] * own for x in self.halves(current))
+        along, across = a * g + c * b, c * g - a * b  # v · conj(Y)
+        return xp.concatenate(
+            [
+                xp.concatenate([i + along, j + across], axis=1),
+                xp.concatenate([across - j, i - along], axis=1),
+            ]
+        )
+
+    def _select(self, p: Any, q: Any, x: Any) -> Any:
+        xp = x.__array_namespace__()
+        return xp.concatenate([p[self.loads], q[self.loads], x[self.pinned]])
+
+
+class _Dense:
+    """Product with a complex matrix ``(N, N)`` as one with a real matrix ``(2 N, 2 N)``."""
+
+    def __init__(self, matrix: Any):
+        g, b = _parts(matrix.toarray())
+        self.matrix = np.block([[g, -b], [b, g]])
+
+    def __call__(self, x: Any) -> Any:
+        return x.__array_namespace__().asarray(self.matrix, dtype=x.dtype) @ x
+
+
+class _Sparse:
+    """Product with a complex CSR matrix ``(N, N)``: a gather, and a sum over each row."""
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+        self.g, self.b = _parts(matrix.data)
+        self.rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+    def __call__(self, x: Any) -> Any:
+        n = self.matrix.shape[0]
+        if isinstance(x, np.ndarray):
+            y = self.matrix @ (x[:n] + 1j * x[n:])
+            return np.concatenate(_parts(y)).astype(x.dtype)
+        import jax.numpy as jnp
+        from jax.ops import segment_sum
+
+        g, b = jnp.asarray(self.g, x.dtype), jnp.asarray(self.b, x.dtype)
+        real, imag = x[:n][self.matrix.indices], x[n:][self.matrix.indices]
+        return jnp.concatenate(
+            [
+                segment_sum(g * real - b * imag, self.rows, n, indices_are_sorted=True),
+                segment_sum(g * imag + b * real, self.rows, n, indices_are_sorted=True),
+            ]
+        )
+
+
+def _parts(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.ascontiguousarray(z.real), np.ascontiguousarray(z.imag)

@@ -1,0 +1,231 @@
+"""Power grids of grid-forming sources and constant loads (paper, Sec. IV B)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pnde.config import SolverConfig
+from pnde.errors import GridError
+from pnde.grids.balance import PowerBalance
+from pnde.grids.forcing import TAU, ambient_forcing
+from pnde.grids.grid import Grid
+from pnde.grids.ieee14 import ieee14
+from pnde.grids.operation_point import complete, operation_point, slow_modes
+from pnde.grids.read import read_grid
+from pnde.grids.sources import ALPHA, ETA, KAPPA, normal_form
+from pnde.systems.base import System, Variant
+
+logger = logging.getLogger("pnde")
+
+
+class PowerGrid(System):
+    """Transients of a grid after a disturbance: dVOC sources move, loads draw what they draw.
+
+    The state is ``[Re v_1 … Re v_N, Im v_1 … Im v_N]``, p.u. The sources follow their normal form
+    (`pnde.grids.NormalForm`); the loads' powers and the slack's voltage are fixed, 2 L + 2 S
+    algebraic equations for the other voltages. Differentiating these gives the loads' velocities,
+
+        (∂s_L/∂v_L) v̇_L = -(∂s_L/∂v_S) v̇_S,
+
+    so that the differential-algebraic system of index 1 is an ordinary one on its manifold, to
+    which the state is put back after each step.
+
+    Trajectories start at the operation point, pushed along the manifold by ambient forcing
+    (Büttner et al. 2022); the paper and its code agree on it.
+
+    **Arguments:**
+
+    - `grid`: whatever `pnde.grids.read_grid` reads (a name, a MATPOWER, PSS/E or pandapower file, a
+        net, a `Grid`), or the tables of `Grid.to_dict`. Sources that have no reactive set-point
+        take it from the load flow.
+    - `eta`, `alpha`, `kappa`: of the sources; see `pnde.grids.dvoc`.
+    - `forced`: numbers or names of the buses that are pushed; all by default.
+
+    **Raises:** `pnde.errors.GridError` for a grid that is inconsistent or has no operation point.
+    """
+
+    constraint: PowerBalance
+    name = "grid"
+    time_unit = "s"
+    models = ("nde", "snde:0.1", "snde:1", "snde:10", "pnde")
+    t_end, dt, test_t_end = 10.0, 0.1, 500.0
+    solver = SolverConfig(solver="tsit5", rtol=1e-9, atol=1e-9, retract="step")
+
+    def __init__(
+        self,
+        grid: Any,
+        eta: float = ETA,
+        alpha: float = ALPHA,
+        kappa: float = KAPPA,
+        forced: Iterable[int | str] | None = None,
+    ):
+        tables = isinstance(grid, Mapping) and "buses" in grid
+        self.grid: Grid = complete(Grid.from_dict(grid) if tables else read_grid(grid))
+        self.eta, self.alpha, self.kappa = eta, alpha, kappa
+        self.forced = None if forced is None else list(forced)
+        if not len(self.grid.sources):
+            raise GridError(
+                f"{self.grid.name} has no source beside its slack, so nothing in it moves; turn a "
+                "bus with a generator into a source"
+            )
+        for bus in self.forced or ():
+            self.grid.index(bus)
+        self.sources = normal_form(self.grid, eta=eta, alpha=alpha, kappa=kappa)
+        self.constraint = PowerBalance(self.grid)
+        self.states = self.grid.state_names
+        self.units = ("p.u.",) * len(self.states)
+        n, loads, slack = self.grid.size, self.grid.loads, self.grid.slack
+        self._moving = np.concatenate([self.grid.sources, self.grid.sources + n])
+        self._following = np.concatenate([loads, loads + n])
+        pinned = np.concatenate([slack, slack + n])
+        # Undoes the order (sources, loads, slack).
+        self._order = np.argsort(np.concatenate([self._moving, self._following, pinned]))
+        voltage = operation_point(self.grid, self.sources)
+        #: state in which everything is at rest, p.u., `(2 N,)`
+        self.operation_point = self.grid.state(voltage)
+        fastest_growth = slow_modes(self.grid, voltage, self.sources).real.max()
+        if fastest_growth > 0:
+            logger.warning(
+                "the operation point of %s is unstable (growth rate %.2g 1/s): its trajectories "
+                "leave it; check the set-points of the sources",
+                self.grid.name,
+                fastest_growth,
+            )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        own = {"eta": self.eta, "alpha": self.alpha, "kappa": self.kappa}
+        return {"grid": self.grid.to_dict(), **own, "forced": self.forced}
+
+    def rhs(self, u: Any, t: Any) -> Any:
+        xp = u.__array_namespace__()
+        network = self.constraint.structure
+        current = network.current(u)
+        p, q = network.power(u, current)
+        at = self.grid.sources
+        real, imag = (x[at] for x in network.halves(u))
+        of_sources = xp.concatenate(self.sources.velocity(real, imag, p[at], q[at]))
+        still = xp.zeros(2 * self.grid.size - len(self._moving), dtype=u.dtype)
+        moved = xp.concatenate([of_sources, still])[self._order]
+        change = network.rate(u, current, moved)[: len(self._following)]
+        of_loads = -xp.linalg.solve(network.load_matrix(u, current), change)
+        return xp.concatenate([of_sources, of_loads, still[len(of_loads) :]])[self._order]
+
+    def initial(self, rng: np.random.Generator, count: int, variant: Variant) -> np.ndarray:
+        """Consistent states `(count, 2 N)`: du/ds = (I - Jᵀ(JJᵀ)⁻¹J) F from rest, s ∈ [0, τ]."""
+        from pnde.engines import get
+
+        push = ambient_forcing(self.grid, count, rng, buses=self.forced)
+        start = np.broadcast_to(self.operation_point, push.shape)
+        # The push is constant in time: it is carried along as a state that stands still.
+        solution = get("jax").integrate(
+            self._forcing,
+            np.concatenate([start, push], axis=1),
+            np.array([0.0, TAU]),
+            SolverConfig(solver="tsit5", rtol=1e-9, atol=1e-9),
+        )
+        u = solution.u[:, -1, : len(self.states)]
+        for k in np.flatnonzero(solution.status):
+            raise GridError(
+                f"ambient forcing of {self.grid.name} fails for the initial state {k}: the loads "
+                "cannot be supplied at the voltages it leads to; force fewer buses"
+            )
+        return np.stack([self._consistent(state, k) for k, state in enumerate(u)])
+
+    def _forcing(self, state: Any, s: Any) -> Any:
+        import jax.numpy as jnp
+
+        from pnde.engines.jax.constraints import jacobian
+        from pnde.engines.jax.projection import project
+
+        u, push = jnp.split(state, 2)
+        return jnp.concatenate(
+            [project(jacobian(self.constraint, u, s), push), jnp.zeros_like(push)]
+        )
+
+    def _consistent(self, u: np.ndarray, k: int) -> np.ndarray:
+        """The loads' voltages solved for to rounding, the sources' kept (Newton's method)."""
+        network, u, loads = self.constraint.structure, u.copy(), len(self._following)
+        for _ in range(10):
+            current = network.current(u)
+            miss = (network.rows(u, current) - self.constraint.target)[:loads]
+            if np.abs(miss).max() < 1e-12:
+                break
+            u[self._following] -= np.linalg.solve(network.load_matrix(u, current), miss)
+        u[network.pinned] = self.constraint.target[loads:]
+        return u
+
+    def active_power(self, ds: xr.Dataset) -> xr.DataArray:
+        """Active power injected at every bus, p.u., `(trajectory, time, bus)`."""
+        return self._by_bus(ds, self.grid.injected_power(self._voltage(ds)).real, "active_power")
+
+    def voltage(self, ds: xr.Dataset) -> xr.DataArray:
+        """Voltage magnitude at every bus, p.u., `(trajectory, time, bus)`."""
+        return self._by_bus(ds, np.abs(self._voltage(ds)), "voltage")
+
+    def bus_error(self, ds: xr.Dataset) -> xr.DataArray:
+        """What each bus adds to the constraint error, p.u., `(trajectory, time, bus)`.
+
+        |s - set-point| at a load, |v - v₀| at the slack, NaN at a source, which has no law.
+        """
+        voltage, grid = self._voltage(ds), self.grid
+        error = np.full(voltage.shape, np.nan)
+        set_point = grid.buses.active[grid.loads] + 1j * grid.buses.reactive[grid.loads]
+        power = grid.injected_power(voltage)
+        error[..., grid.loads] = np.abs(power[..., grid.loads] - set_point)
+        error[..., grid.slack] = np.abs(voltage[..., grid.slack] - grid.slack_voltage)
+        return self._by_bus(ds, error, "bus_error")
+
+    def distance(self, ds: xr.Dataset) -> xr.DataArray:
+        """Relative distance ‖u - u*‖₂/‖u*‖₂ to the operation point u*, `(trajectory, time)`."""
+        u = ds["u"].transpose("trajectory", "time", "state").sel(state=list(self.states)).values
+        away = np.linalg.norm(u - self.operation_point, axis=-1)
+        values = away / np.linalg.norm(self.operation_point)
+        return xr.DataArray(values, _coordinates(ds), ("trajectory", "time"), name="distance")
+
+    def _voltage(self, ds: xr.Dataset) -> np.ndarray:
+        self.constraint.bind([str(name) for name in ds["state"].values])
+        return self.grid.voltage(ds["u"].transpose("trajectory", "time", "state").values)
+
+    def _by_bus(self, ds: xr.Dataset, values: np.ndarray, name: str) -> xr.DataArray:
+        coordinates = {**_coordinates(ds), "bus": self.grid.buses.number}
+        return xr.DataArray(
+            values, coordinates, ("trajectory", "time", "bus"), name, {"units": "p.u."}
+        )
+
+
+class IEEE14(PowerGrid):
+    """The 14-bus grid of the paper with consistent set-points: `pnde.grids.ieee14`."""
+
+    name = "ieee14"
+    _published = False
+
+    def __init__(
+        self,
+        eta: float = ETA,
+        alpha: float = ALPHA,
+        kappa: float = KAPPA,
+        forced: Iterable[int | str] | None = None,
+    ):
+        super().__init__(ieee14(self._published), eta, alpha, kappa, forced)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        # The tables are told by the name.
+        return {key: value for key, value in super().parameters.items() if key != "grid"}
+
+
+class IEEE14Published(IEEE14):
+    """The 14-bus grid as published, with bus 8 resting at 0.385 p.u.: `pnde.grids.ieee14`."""
+
+    name = "ieee14-published"
+    _published = True
+
+
+def _coordinates(ds: xr.Dataset) -> dict[str, Any]:
+    return {name: ds[name] for name in ("trajectory", "time", "split") if name in ds.coords}
