@@ -64,7 +64,8 @@ def project(
     if factor is None:
         factor = factorise(G, W, method)
         if not isinstance(factor.rcond, jax.core.Tracer):
-            check_rows(condition(factor), method)
+            with jax.ensure_compile_time_eval():
+                check_rows(condition(factor), method)
     return _decompose(G, W, v, offset, factor)[0]
 
 

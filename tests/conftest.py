@@ -1,0 +1,52 @@
+"""What the tests share: the embedded engine, exact arithmetic in JAX, and a small data set."""
+
+import os
+
+os.environ.setdefault("PNDE_ENGINE", "jax")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def strict():
+    """Double precision, no implicit dtype or rank promotion. For a whole module: `usefixtures("strict")`."""
+    import jax
+
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+    ):
+        yield
+
+
+@pytest.fixture(scope="session")
+def orbits():
+    """Six orbits of the quartic potential at 13 times up to 1.2."""
+    from pnde.systems import quartic
+
+    return quartic().simulate(trajectories=6, t_end=1.2, dt=0.1, seed=3)
+
+
+@pytest.fixture(scope="session")
+def make_model():
+    """A function that makes a model with a small network: `make_model(system, method, **settings)`."""
+    from pnde.config import Config
+    from pnde.model import Model
+
+    def make(system, method="pnde", constraint=None, metric=None, physics=None, **settings):
+        n = len(system.states)
+        return Model(
+            states=system.states,
+            config=Config.make(method=method, layers=1, width=4, **settings),
+            mean=np.linspace(-0.1, 0.1, n),
+            std=np.linspace(0.8, 1.2, n),
+            constraint=constraint or system.constraint,
+            order=system.order,
+            metric=metric,
+            physics=physics,
+        )
+
+    return make
