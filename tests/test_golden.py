@@ -1,36 +1,19 @@
 """The embedded engine against numbers that the Julia package wrote (julia/PNDE/test/golden.jl), on every machine."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from parity import METHODS, PROJECTIONS, SYSTEMS, close, flat, model_of, wave, weights_of
 
-from pnde import systems
-from pnde.config import Config, SolverConfig
+from pnde.config import SolverConfig
 from pnde.engines import Batch, get
 from pnde.engines.jax.projection import project
-from pnde.model import Model
 
 FOLDER = Path(__file__).parent / "golden"
-
-SYSTEMS = {
-    "quartic": systems.get("quartic"),
-    "lotka-volterra": systems.get("lotka-volterra"),
-    "ieee14": systems.get("ieee14"),
-}
-METHODS = ("nde", "snde", "pnde")
-PROJECTIONS = ("cholesky", "qr", "truncated")
-GAMMA = 1.5
-
-
-def wave(*shape):
-    """The vector that golden.jl calls `wave`, with the dimensions in the opposite order."""
-    return np.sin(1.3 * np.arange(np.prod(shape)) + 0.7).reshape(shape)
-
 
 @pytest.fixture(scope="module", params=SYSTEMS)
 def name(request):
@@ -53,48 +36,11 @@ def as_arrays(entry):
     return np.asarray(entry)
 
 
-def model_of(system, method, **settings):
-    n = len(system.states)
-    config = Config.make(
-        method=method, gamma=GAMMA, layers=2, width=8, skip=True,
-        solver={"solver": "tsit5", "precision": "float64", "max_steps": 4096, "retract": "never"} | settings,
-    )  # fmt: skip
-    return Model(
-        states=system.states,
-        config=config,
-        mean=0.1 * np.sin(np.arange(n)),
-        std=1 + 0.1 * np.cos(np.arange(n)),
-        constraint=system.constraint.bind(system.states),
-        order=system.order,
-    )
-
-
-def weights_of(model):
-    sizes = model.layer_sizes
-    flat = 0.4 * wave(sum((a + 1) * b for a, b in pairwise(sizes)))
-    weights, start = {}, 0
-    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
-        middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
-        weights[f"layers.{i}.weight"] = flat[start:middle].reshape(inputs, outputs)
-        weights[f"layers.{i}.bias"] = flat[middle:end]
-        start = end
-    return weights
-
-
-def flat(weights):
-    return np.concatenate([np.ravel(value) for value in weights.values()])
-
-
 def segments_of(system, golden):
     """The segments of golden.jl: the later points are off the first by `wave`."""
     u = golden["u"]
     points = u[:, None] + 0.1 * np.arange(5)[:, None] * wave(len(u), 5, u.shape[1])
     return Batch(points, np.broadcast_to(golden["dt"] * np.arange(5), points.shape[:2]), golden["h"])
-
-
-def close(actual, expected, tolerance=1e-8):
-    scale = np.abs(expected).max()
-    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 def test_law(system, golden):

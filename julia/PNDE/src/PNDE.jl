@@ -19,7 +19,7 @@ using OrdinaryDiffEqRosenbrock: OrdinaryDiffEqRosenbrock, Rodas4, Rodas5P
 using OrdinaryDiffEqTsit5: OrdinaryDiffEqTsit5, Tsit5
 using OrdinaryDiffEqVerner: OrdinaryDiffEqVerner, Vern9
 using Random
-using SciMLBase: SciMLBase, CallbackSet, DiscreteCallback, ODEProblem, ReturnCode, solve, terminate!, u_modified!
+using SciMLBase: SciMLBase, CallbackSet, DiscreteCallback, ODEFunction, ODEProblem, ReturnCode, solve, terminate!, u_modified!
 using SciMLSensitivity: SciMLSensitivity, BacksolveAdjoint, GaussAdjoint, InterpolatingAdjoint, ZygoteVJP
 using Statistics: mean
 using Zygote: Zygote
@@ -27,6 +27,7 @@ using Zygote: Zygote
 export AbstractProjection, CholeskyProjection, QRProjection, TruncatedProjection, project
 export AbstractConstraint, Constraint, Holonomic, Linear, Stacked, value, constraint_jacobian
 export Quartic, LotkaVolterra, NPendulum, PowerBalance, ieee14
+export DifferentialAlgebraic, AlgebraicRows, ambient_forcing, simulate
 export retract
 export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, velocity
 export Settings, rollout, Tsit5, Vern9, Rodas4, Rodas5P
@@ -46,6 +47,7 @@ include("retraction.jl")
 include("fields.jl")
 include("solve.jl")
 include("train.jl")
+include("systems/differential_algebraic.jl")
 include("names.jl")
 
 end

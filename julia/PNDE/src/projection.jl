@@ -87,9 +87,9 @@ function ChainRulesCore.rrule(::typeof(project), algorithm::AbstractProjection, 
         p̅ isa AbstractZero && return ntuple(Returns(ZeroTangent()), 6)
         Wv̅, μ = decompose(factor, G, weigh(W, p̅), nothing, W)
         v̅ = W === nothing ? Wv̅ : p̅ .- transpose_apply(G, μ)
-        G̅ = @thunk cotangent(G, μ, p, λ, Wv̅)
+        G̅ = cotangent(G, μ, p, λ, Wv̅)
         b̅ = offset === nothing ? NoTangent() : -μ
-        W̅ = W === nothing ? NoTangent() : @thunk cotangent_of_metric(W, v̅, transpose_apply(G, λ))
+        W̅ = W === nothing ? NoTangent() : cotangent_of_metric(W, v̅, transpose_apply(G, λ))
         return NoTangent(), NoTangent(), G̅, v̅, b̅, W̅
     end
     return p, project_pullback

@@ -1,0 +1,262 @@
+"""The julia engine live: the same numbers as the embedded engine, training, and how it starts and fails."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from parity import METHODS, SYSTEMS, close, flat, model_of, wave, weights_of
+
+import pnde
+from pnde.config import SolverConfig
+from pnde.engines import Batch, TrainingState, get
+from pnde.engines.julia import environment
+from pnde.engines.julia.session import _check_settings
+from pnde.errors import EngineError
+from pnde.model import initial_weights
+
+SETTINGS = {"epochs": 3, "width": 16, "batch_size": 64, "learning_rate": 1e-2}
+
+live = pytest.mark.skipif(
+    not environment.is_set_up(), reason="no Julia with the package PNDE: pip install 'pnde[julia]', pnde setup julia"
+)
+
+
+def both(method):
+    return (getattr(get(name), method) for name in ("julia", "jax"))
+
+
+def states_of(system, count=3):
+    """States near which the law is regular."""
+    rng = np.random.default_rng(5)
+    if system.name == "lotka-volterra":
+        return rng.uniform(0.8, 2.5, (count, 2))
+    return system.initial(rng, count, "paper")
+
+
+def segments_of(system, dt):
+    u = states_of(system)
+    points = u[:, None] + 0.05 * np.arange(5)[:, None] * wave(len(u), 5, u.shape[1])
+    law = system.constraint.bind(system.states)
+    return Batch(points, np.broadcast_to(dt * np.arange(5), points.shape[:2]), get("jax").law(law, u, np.zeros(len(u))))
+
+
+@pytest.mark.julia
+@live
+@pytest.mark.parametrize("name", SYSTEMS)
+class TestParity:
+    def test_law(self, name):
+        law = SYSTEMS[name].constraint.bind(SYSTEMS[name].states)
+        u = states_of(SYSTEMS[name])
+        ours, theirs = both("law")
+        close(ours(law, u, np.zeros(3)), theirs(law, u, np.zeros(3)), 1e-12)
+
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("projection", ["cholesky", "qr"])
+    def test_velocity(self, name, method, projection):
+        model = model_of(SYSTEMS[name], method, projection=projection)
+        u = states_of(SYSTEMS[name])
+        c = get("jax").law(model.constraint, u, np.zeros(3)) - 0.1
+        ours, theirs = (run(model, weights_of(model), u, np.zeros(3), c) for run in both("velocity"))
+        close(ours, theirs, 1e-10)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_loss_and_gradient(self, name, method):
+        dt = 0.01 if name.startswith("pendulum") else 0.1
+        batch = segments_of(SYSTEMS[name], dt)
+        # Exact to rounding on both sides: small fixed steps here, an adaptive method of high order there.
+        fixed = model_of(SYSTEMS[name], method, step=dt / 64)
+        tight = model_of(SYSTEMS[name], method, solver="dopri8", rtol=1e-13, atol=1e-13)
+        loss, gradient = get("julia").loss_and_gradient(tight, weights_of(tight), batch)
+        expected_loss, expected = get("jax").loss_and_gradient(fixed, weights_of(fixed), batch)
+        close(loss, expected_loss)
+        close(flat(gradient), flat(expected))
+
+    @pytest.mark.parametrize("retract", ["step", "save", "never"])
+    def test_rollout(self, name, retract):
+        model = model_of(SYSTEMS[name], "pnde")
+        u0, times = states_of(SYSTEMS[name]), np.linspace(0, 0.5, 6)
+        c = get("jax").law(model.constraint, u0, np.zeros(3))
+        settings = SolverConfig(solver="tsit5", step=0.01, retract=retract)
+        ours, theirs = (run(model, weights_of(model), u0, times, c, settings) for run in both("rollout"))
+        close(ours.u, theirs.u)
+        np.testing.assert_array_equal(ours.status, theirs.status)
+        np.testing.assert_array_equal(ours.steps, theirs.steps)
+
+
+@pytest.mark.julia
+@live
+class TestEngine:
+    def test_single_precision_and_the_paper_s_adjoint(self):
+        system = SYSTEMS["lotka-volterra"]
+        batch = segments_of(system, 0.1)
+        exact = model_of(system, "pnde", step=0.1 / 64)
+        expected_loss, expected = get("jax").loss_and_gradient(exact, weights_of(exact), batch)
+        for adjoint in ("discretise", "backsolve"):
+            model = model_of(system, "pnde", precision="float32", adjoint=adjoint, rtol=1e-5, atol=1e-5)
+            loss, gradient = get("julia").loss_and_gradient(model, weights_of(model), batch)
+            assert gradient["layers.0.weight"].dtype == np.float32
+            close(loss, expected_loss, 1e-4)
+            close(flat(gradient), flat(expected), 2e-3)
+
+    def test_integrate_a_python_right_hand_side(self):
+        system = SYSTEMS["quartic"]
+        u0, times = states_of(system), np.linspace(0, 2, 5)
+        settings = SolverConfig(solver="dopri8", rtol=1e-11, atol=1e-11, retract="step")
+        ours, theirs = (run(system.rhs, u0, times, settings, system.constraint) for run in both("integrate"))
+        close(ours.u, theirs.u, 1e-7)
+        energies = get("jax").law(system.constraint, ours.u.reshape(-1, 4), 0.0).reshape(3, 5)
+        assert np.abs(energies - energies[:, :1]).max() < 1e-14
+
+    def test_laws_of_every_kind(self):
+        u = np.random.default_rng(1).normal(size=(4, 4))
+        t = np.linspace(0, 1, 4)
+        radius = pnde.Conserved(lambda u: u[0] ** 2 + u[1] ** 2, julia="u -> u[1]^2 + u[2]^2")
+        moving = pnde.Constraint(
+            lambda u, t: u[0] - 2 * t, time_dependent=True, julia="(u, t) -> u[1] - 2t"
+        )
+        scaled = pnde.Conserved(lambda u: 3 * u[0], julia="(; k) -> (u -> k * u[1])", julia_parameters={"k": 3.0})
+        rod = pnde.Holonomic(lambda q: q[0] ** 2 + q[1] ** 2, julia="q -> q[1]^2 + q[2]^2")
+        pinned = pnde.Pinned(["b"], 0.0)
+        for law in (radius, moving, scaled, rod, pinned, radius & moving & pinned):
+            law = law.bind(("a", "b", "c", "d"))
+            ours, theirs = both("law")
+            close(ours(law, u, t), theirs(law, u, t), 1e-12)
+
+    def test_a_law_in_a_file(self, tmp_path):
+        file = tmp_path / "law.jl"
+        file.write_text("square(x) = x^2\nu -> square(u[1])\n")
+        law = pnde.Conserved(lambda u: u[0] ** 2, julia=str(file))
+        assert get("julia").law(law, np.array([[3.0, 1.0]]), np.zeros(1)) == [[9.0]]
+
+    def test_a_law_without_a_twin_is_one_sentence(self):
+        with pytest.raises(EngineError, match=r"'energy' is a Python function.*julia="):
+            def energy(u):
+                return u[0] ** 2
+
+            get("julia").law(pnde.Conserved(energy), np.zeros((1, 2)), np.zeros(1))
+
+    def test_julia_s_errors_are_translated(self):
+        with pytest.raises(EngineError, match=r"julia: .*nonsense") as caught:
+            get("julia").law(pnde.Conserved(lambda u: u[0], julia="u -> nonsense(u)"), np.zeros((1, 2)), np.zeros(1))
+        assert "\n" not in str(caught.value)
+        assert "Stacktrace" in caught.value.traceback
+
+    def test_status_has_the_versions(self):
+        assert {"julia", "PNDE", "SciMLSensitivity"} <= get("julia").status().keys()
+
+
+@pytest.mark.julia
+@live
+@pytest.mark.slow
+class TestTraining:
+    @pytest.fixture(scope="class")
+    def data(self):
+        ds = pnde.systems.lotka_volterra().simulate(trajectories=12, t_end=2.0, seed=3)
+        return pnde.split_data(ds, 6, 3, 3)
+
+    @pytest.fixture(scope="class")
+    def trained(self, data, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("run") / "pnde"
+        return pnde.train(data, folder=folder, progress=False, engine="julia", **SETTINGS), folder
+
+    def test_the_embedded_engine_loads_what_julia_trained(self, trained):
+        run, folder = trained
+        assert run.report["engine"] == "julia"
+        text = (folder / "config.toml").read_text()
+        (folder / "config.toml").write_text(text.replace('engine = "julia"', 'engine = "jax"'))
+        again = pnde.load(folder)
+        ours, theirs = run.rollout(t_end=10.0), again.rollout(t_end=10.0)
+        assert float(ours["constraint_error"].max()) < 1e-13
+        np.testing.assert_allclose(ours["u"], theirs["u"], rtol=1e-4)
+
+    def test_the_same_steps_as_the_embedded_engine(self, data, trained):
+        other = pnde.train(data, progress=False, engine="jax", **SETTINGS)
+        np.testing.assert_allclose(trained[0].history["loss"], other.history["loss"], rtol=1e-3)
+
+    def test_epochs_from_saved_states_end_as_those_in_one_go(self, data, trained):
+        engine, whole = get("julia"), trained[0]
+        weights = initial_weights(whole.model, whole.model.config.seed)
+        state = TrainingState(0, weights, {}, weights, float("inf"))
+        batches = pnde.run._batches(engine, whole.model, data)
+        for _ in range(3):
+            state = next(engine.train(whole.model, *batches, state, lambda *_: None)).state()
+        for name, value in state.best_weights.items():
+            np.testing.assert_array_equal(value, whole.weights[name])
+
+
+class TestStart:
+    """How the engine starts, and what it says where it cannot."""
+
+    def test_without_julia_it_is_one_sentence(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        monkeypatch.delenv("PYTHON_JULIACALL_EXE", raising=False)
+        monkeypatch.delenv("PYTHON_JULIACALL_PROJECT", raising=False)
+        assert not environment.is_set_up()
+        with pytest.raises(EngineError, match=r"pip install 'pnde\[julia\]' and then pnde setup julia"):
+            get("julia")
+
+    def test_an_environment_is_found_where_it_was_recorded(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        monkeypatch.delenv("PYTHON_JULIACALL_EXE", raising=False)
+        project = tmp_path / "project"
+        project.mkdir()
+        made = environment.Environment(tmp_path / "julia", project)
+        environment.record(made)
+        assert environment.find() == made and not made.ready
+        (tmp_path / "julia").touch()
+        (project / "Manifest.toml").write_text(f'uuid = "{environment._UUID}"')
+        assert made.ready
+
+    def test_the_package_s_number_is_the_one_in_its_project(self):
+        import tomllib
+        from pathlib import Path
+
+        root = Path(pnde.__file__).parents[1]
+        assert tomllib.loads((root / "julia/PNDE/Project.toml").read_text())["uuid"] == environment._UUID
+        assert environment._UUID in (root / "juliapkg.json").read_text()
+
+    def test_a_julia_that_somebody_else_started_is_looked_at(self):
+        other = SimpleNamespace(CONFIG={"opt_threads": "4", "opt_handle_signals": None})
+        with pytest.warns(UserWarning, match="HANDLE_SIGNALS=yes"):
+            _check_settings(other)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            other.CONFIG = {"opt_threads": None, "opt_handle_signals": None}
+            _check_settings(other)
+
+    def test_asking_whether_it_is_set_up_starts_nothing(self):
+        run_python(
+            """
+            import sys
+            from pnde.engines.julia import is_set_up
+            is_set_up()
+            assert not {"juliacall", "juliapkg", "jax"} & sys.modules.keys()
+            """
+        )
+
+    @pytest.mark.julia
+    @live
+    @pytest.mark.parametrize("first", ["jax", "julia"])
+    def test_jax_and_julia_in_one_process(self, first):
+        run_python(
+            f"""
+            import numpy as np
+            import pnde
+            from pnde.engines import get
+            law = pnde.systems.quartic().constraint
+            u = np.ones((2, 4))
+            order = ["jax", "julia"] if {first!r} == "jax" else ["julia", "jax"]
+            a, b = (get(name).law(law, u, np.zeros(2)) for name in order)
+            assert (a == b).all()
+            """
+        )
+
+
+def run_python(code):
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=os.environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
