@@ -53,5 +53,6 @@ def nearest(name: str, known) -> str:
     """`` (did you mean 'x'?)`` when one of ``known`` is close to ``name``, else an empty string."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    known = {str(k).casefold(): k for k in known}  # a wrong case is the nearest of all
+    close = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.6)
+    return f" (did you mean {known[close[0]]!r}?)" if close else ""

@@ -40,7 +40,7 @@ def make_model():
         n = len(system.states)
         return Model(
             states=system.states,
-            config=Config.make(method=method, layers=1, width=4, **settings),
+            config=Config.make(method=method, **{"layers": 1, "width": 4, **settings}),
             mean=np.linspace(-0.1, 0.1, n),
             std=np.linspace(0.8, 1.2, n),
             constraint=constraint or system.constraint,
