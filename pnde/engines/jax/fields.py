@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,8 +19,25 @@ from pnde.model import Model, Weights
 Parameters = list[tuple[Array, Array]]
 """Weight `(inputs, outputs)` and bias `(outputs,)` of each layer."""
 
-_ACTIVATIONS = {
-    "gelu": jax.nn.gelu,  # the tanh form, as NNlib's
+
+@jax.custom_jvp
+def _gelu(z: Array) -> Array:
+    """x Φ(x) in the tanh form, as NNlib's."""
+    return jax.nn.gelu(z)
+
+
+@_gelu.defjvp
+def _gelu_jvp(primals, tangents):
+    # Only the slope is kept for the way back; JAX would keep each factor that it is made of.
+    (z,), (z_dot,) = primals, tangents
+    a, b = math.sqrt(2 / math.pi), 0.044715
+    tanh = jnp.tanh(a * (z + b * z**3))
+    slope = 0.5 * (1 + tanh) + 0.5 * a * z * (1 - tanh**2) * (1 + 3 * b * z**2)
+    return 0.5 * z * (1 + tanh), slope * z_dot
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "gelu": _gelu,
     "tanh": jnp.tanh,
     "relu": jax.nn.relu,
     "softplus": jax.nn.softplus,

@@ -141,8 +141,6 @@ def _decompose(
     factor, and a second derivative would take them for constants.
     """
 
-    n = v.shape[0]
-
     # One array for the pair: custom_linear_solve does not take a right-hand side of which only a part is varied.
     n = v.shape[0]
 

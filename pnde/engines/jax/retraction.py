@@ -30,8 +30,8 @@ def retract(
     Velocity projection keeps ġ = 0, but an integrator still drifts by its own error; this removes the drift
     (Hairer, "Solving differential equations on manifolds", 2011, Sec. 2).
 
-    The derivative is that of the limit, which moves along the manifold: du = P du₀ + W GᵀS⁻¹(dc - ∂h/∂t dt), exact where
-    u was on the manifold and off by the size of the residual elsewhere.
+    The derivative is that of the limit, which moves along the manifold: du = P du₀ + W GᵀS⁻¹(dc - ∂h/∂t dt), exact
+    where u was on the manifold and off by the size of the residual elsewhere.
     """
     eps = jnp.finfo(u.dtype).eps
 

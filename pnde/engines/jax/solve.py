@@ -14,7 +14,7 @@ from jaxtyping import Array, Int
 from pnde.config import SolverConfig, TrainingSolverConfig
 from pnde.engines import Status
 
-SOLVERS: dict[str, type[diffrax.AbstractSolver]] = {
+SOLVERS: dict[str, Any] = {
     "tsit5": diffrax.Tsit5,
     "dopri5": diffrax.Dopri5,
     "dopri8": diffrax.Dopri8,
@@ -59,6 +59,7 @@ def solve(
     solver = SOLVERS[settings.solver]()
     if retraction is not None and settings.retract == "step":
         solver = _Retracting(solver, retraction)
+    terms = diffrax.ODETerm(field)
     controller: diffrax.AbstractStepSizeController
     if settings.step is None:
         # Below this step the time no longer changes: the field is infinite, NaN or hopelessly stiff. (A step that is
@@ -67,13 +68,16 @@ def solve(
         controller = diffrax.PIDController(
             rtol=settings.rtol, atol=settings.atol, dtmin=smallest, force_dtmin=False
         )
-        dt0 = None
+        # Chosen here, for `diffeqsolve` wraps the term and then falls back to 0.01.
+        order = solver.error_order(terms)
+        first, _ = controller.init(terms, times[0], times[-1], u0, None, args, solver.func, order)
+        dt0 = first - times[0]
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
     if stop_at_times:
         controller = diffrax.ClipStepSizeController(controller, step_ts=times)
     solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(field),
+        terms,
         solver,
         t0=times[0],
         t1=times[-1],
@@ -94,12 +98,12 @@ def solve(
 
 
 def evaluations(steps: Any, settings: SolverConfig) -> Any:
-    """Evaluations of the field in `steps` steps of an explicit solver, those that choose the first step included."""
-    tableau = getattr(SOLVERS[settings.solver], "tableau", None)
-    if not isinstance(tableau, diffrax.ButcherTableau) or settings.solver == "kvaerno5":
+    """Evaluations of the field in `steps` steps of an explicit solver, with those that choose the first; else 0."""
+    solver = SOLVERS[settings.solver]
+    if not issubclass(solver, diffrax.AbstractERK):
         return 0 * steps
-    start = 0 if settings.step is not None else 2
-    return steps * (tableau.num_stages - tableau.fsal) + int(tableau.fsal) + start
+    # All of them carry the last stage over to the next step.
+    return steps * (solver.tableau.num_stages - 1) + (1 if settings.step is not None else 3)
 
 
 def _adjoint(settings: SolverConfig) -> diffrax.AbstractAdjoint:

@@ -19,6 +19,7 @@ from pnde.engines.jax import fields
 from pnde.engines.jax.projection import check_rows
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, solve
+from pnde.engines.jax.stepping import Slots, solve_storing
 from pnde.errors import SolveError
 from pnde.model import Model
 
@@ -50,13 +51,14 @@ def on_device(batch: Batch, share: np.ndarray, dtype: Any) -> Segments:
 
 
 def batch_loss(
-    model: Model, parameters: fields.Parameters, segments: Segments
+    model: Model, parameters: fields.Parameters, segments: Segments, slots: int | None = None
 ) -> tuple[Float[Array, ""], Solution]:
     """Mean squared error of the normalised states at the predicted points, and the solution.
 
     The mean is over segments, the points after the first, and states. (The authors' code drops the first segment of a
     batch instead of the first point.) Segments that share their time grid are solved as one system with common steps,
-    as in the paper; others each with their own.
+    as in the paper; others each with their own. With `slots` the common steps are stored for their derivative instead
+    of recomputed, see `solve_storing`.
     """
     settings = model.config.solver
     law = model.constraint if model.config.method == "pnde" else None
@@ -71,8 +73,10 @@ def batch_loss(
         return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(u, start + t, c)
 
     def run(u0, start, grid, c):
-        args = (parameters, start, c)
-        return solve(field, u0, grid, args, settings, None if law is None else retraction)
+        args, retracting = (parameters, start, c), None if law is None else retraction
+        if slots is not None and grid.ndim == 1:
+            return solve_storing(field, u0, grid, args, settings, slots, retracting)
+        return solve(field, u0, grid, args, settings, retracting)
 
     u, c, start, grid, share = segments
     if grid.ndim == 1:
@@ -115,6 +119,7 @@ def train(
     parameters = fields.parameters(state.weights, dtype)
     adam = _adam_state(state, parameters)
     best, best_weights = state.best_loss, state.best_weights
+    slots = Slots.for_training(model, batches[0])
 
     for epoch in range(state.epoch, optimiser.epochs):
         began = time.perf_counter()
@@ -122,12 +127,17 @@ def train(
         order = np.random.default_rng([seed, epoch]).permutation(len(batches))
         losses, steps, norms = [], [], []
         for i, index in enumerate(order):
-            parameters, adam, loss, norm, status, solver_steps = _step(
-                model, parameters, adam, batches[index], jnp.asarray(rate, dtype)
-            )
+            batch = batches[index]
+            while True:
+                parameters, adam, loss, norm, status, solver_steps = _step(
+                    model, slots.count, parameters, adam, batch, jnp.asarray(rate, dtype)
+                )
+                if not slots.too_few(int(status)):
+                    break
             losses.append(float(loss))
             norms.append(float(norm))
             steps.append(float(solver_steps))
+            slots.used(steps[-1])
             if not np.isfinite(losses[-1] + norms[-1]):
                 raise SolveError(_not_finite("training", epoch, i, int(status)))
             on_step(i + 1, len(batches), losses[-1], steps[-1])
@@ -177,9 +187,11 @@ def _batches(batch: Batch, order: np.ndarray, size: int, dtype: Any) -> list[Seg
     return out
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=(1, 2))
-def _step(model, parameters, adam, segments, rate):
-    loss = partial(batch_loss, model)
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+def _step(model, slots, parameters, adam, segments, rate):
+    """One step of the optimiser; nothing changes if the steps of the solver did not fit into `slots`."""
+    before = parameters, adam
+    loss = partial(batch_loss, model, slots=slots)
     (value, solution), gradient = jax.value_and_grad(loss, has_aux=True)(parameters, segments)
     norm = optax.tree.norm(gradient)
     clip = model.config.optimiser.clip
@@ -190,8 +202,11 @@ def _step(model, parameters, adam, segments, rate):
         direction, adam = _ADAM.update(gradient, adam)
     decay = model.config.optimiser.weight_decay
     parameters = jax.tree.map(lambda p, d: p - rate * (d + decay * p), parameters, direction)
-    steps = jnp.mean(solution.steps, dtype=value.dtype)
-    return parameters, adam, value, norm, _worst(solution), steps
+    steps, status = jnp.mean(solution.steps, dtype=value.dtype), _worst(solution)
+    if slots is not None:
+        fits = status != Status.MAX_STEPS
+        parameters, adam = jax.tree.map(partial(jnp.where, fits), (parameters, adam), before)
+    return parameters, adam, value, norm, status, steps
 
 
 @partial(jax.jit, static_argnums=0)

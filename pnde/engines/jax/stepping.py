@@ -1,0 +1,137 @@
+"""An explicit Runge-Kutta solve that is differentiated by storing, not by recomputing.
+
+diffrax's checkpointed adjoint evaluates the field once more for each step on the way back, a third of the cost of a
+training step. A training segment takes a handful of steps, so what their derivatives need fits in memory: the steps are
+a `lax.scan` over a fixed number of slots, of which those that are not needed are skipped. Tableaus, interpolation and
+step size control are diffrax's, and so are the results.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from pnde.config import SolverConfig
+from pnde.engines import Status
+from pnde.engines.jax.solve import SOLVERS, Retraction, Solution
+from pnde.model import Model
+
+
+def solve_storing(
+    field: Callable[[Any, Array, Any], Array],
+    u0: Array,
+    times: Array,
+    args: Any,
+    settings: SolverConfig,
+    slots: int,
+    retraction: Retraction | None = None,
+) -> Solution:
+    """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for `slots` of them, rejected ones
+    included. The status is `MAX_STEPS` where they did not suffice.
+    """
+    solver: Any = SOLVERS[settings.solver]()
+    terms, end = diffrax.ODETerm(field), times[-1]
+    order = solver.error_order(terms)
+    controller: diffrax.AbstractStepSizeController
+    if settings.step is None:
+        controller, dt0 = diffrax.PIDController(rtol=settings.rtol, atol=settings.atol), None
+    else:
+        controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, times.dtype)
+    first, control = controller.init(terms, times[0], end, u0, dt0, args, solver.func, order)
+    saved = jnp.zeros((*times.shape, *u0.shape), u0.dtype).at[0].set(u0)
+
+    def attempt(carry):
+        t0, t1, u, slope, control, saved, steps = carry
+        new, error, slopes = _step(field, solver.tableau, t0, t1, u, slope, args)
+        dense = {"y0": u, "y1": new, "k": (t1 - t0) * slopes}
+        interpolation = solver.interpolation_cls(t0=t0, t1=t1, **dense)
+        if retraction is not None and settings.retract == "step":
+            new = retraction(t1, new, args)
+        keep, next0, next1, _, control, _ = controller.adapt_step_size(
+            t0, t1, u, new, args, error, order, control
+        )
+        passed = keep & (times > t0) & (times <= t1)
+        values = jax.vmap(interpolation.evaluate)(times)
+        saved = jnp.where(jnp.expand_dims(passed, tuple(range(1, saved.ndim))), values, saved)
+        u, slope = jnp.where(keep, new, u), jnp.where(keep, slopes[-1], slope)
+        return next0, _clip(next1, end), u, slope, control, saved, steps + 1
+
+    def slot(carry, _):
+        return jax.lax.cond(carry[0] < end, attempt, lambda carry: carry, carry), None
+
+    slope = field(times[0], u0, args)
+    steps = jnp.zeros((), jnp.int32)
+    carry = (times[0], _clip(first, end), u0, slope, control, saved, steps)
+    (reached, _, _, _, _, saved, steps), _ = jax.lax.scan(slot, carry, None, length=slots)
+    if retraction is not None and settings.retract != "never":
+        saved = jax.vmap(retraction, in_axes=(0, 0, None))(times, saved, args)
+    status = jnp.where(jnp.all(jnp.isfinite(saved)), Status.OK, Status.NON_FINITE)
+    return Solution(saved, jnp.where(reached < end, Status.MAX_STEPS, status), steps)
+
+
+class Slots:
+    """How many slots the steps of training get: as few as are needed, for an unused one costs memory traffic too.
+
+    `count` is `None` where steps are recomputed instead: for solvers that are not explicit, the backward solve,
+    segments with time grids of their own, and steps too large to store.
+    """
+
+    _SIZES = (4, 6, 8, 12, 16, 24, 32)
+    _MEMORY = 4 * 2**30
+
+    def __init__(self, largest: int):
+        self._sizes = tuple(size for size in self._SIZES if size <= largest)
+        self._recent: deque[float] = deque(maxlen=16)
+        self.count: int | None = self._sizes[0] if self._sizes else None
+
+    @classmethod
+    def for_training(cls, model: Model, segments: Any) -> Slots:
+        """For a batch of segments: as many slots as there is memory for."""
+        settings = model.config.solver
+        solver = SOLVERS[settings.solver]
+        explicit = issubclass(solver, diffrax.AbstractERK)
+        if not explicit or settings.adjoint == "backsolve" or segments.grid.ndim > 1:
+            return cls(0)
+        # Of each evaluation, the activations and their slopes are stored.
+        values = 2 * segments.u.shape[0] * sum(model.layer_sizes) * solver.tableau.num_stages
+        return cls(int(cls._MEMORY / (values * segments.u.dtype.itemsize)))
+
+    def too_few(self, status: int) -> bool:
+        """Whether a step has to be done again, because it ran out of slots; there are more of them then."""
+        if self.count is None or status != Status.MAX_STEPS:
+            return False
+        more = [size for size in self._sizes if size > self.count]
+        self.count = more[0] if more else None
+        return True
+
+    def used(self, steps: float) -> None:
+        """Note the steps of a batch, and take as many slots as the last ones needed."""
+        self._recent.append(steps)
+        if self.count is not None:
+            needed = max(self._recent)
+            self.count = next(size for size in self._sizes if size >= needed)
+
+
+def _step(field, tableau, t0, t1, u, slope, args):
+    """One step of a first-same-as-last method: the new state, its error estimate, and the slopes of the stages."""
+    h, slopes = t1 - t0, [slope]
+
+    def combine(weights):
+        return h * sum(float(w) * k for w, k in zip(weights, slopes, strict=True) if w != 0)
+
+    for row, c in zip(tableau.a_lower, tableau.c, strict=True):
+        stage = u + combine(row)
+        slopes.append(field(t0 + float(c) * h, stage, args))
+    # The last stage of such a method is the new state.
+    return stage, combine(tableau.b_error), jnp.stack(slopes)
+
+
+def _clip(t, end):
+    """Onto the end if within rounding of it, so that no sliver of a step is left."""
+    return jnp.where(t > end - 100 * jnp.finfo(end.dtype).eps * jnp.abs(end), end, t)
