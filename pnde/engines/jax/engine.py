@@ -69,7 +69,11 @@ class JaxEngine:
     ) -> Trajectories:
         dtype = jnp.dtype(settings.precision)
         start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
-        return _trajectories(_integrate(rhs, settings, constraint, start, grid), settings)
+        c = np.zeros((len(u0), 0))
+        if constraint is not None:
+            c = constraint.targets(self.law(constraint, u0, np.asarray(grid[:, 0])))
+        target = jnp.asarray(c, dtype)
+        return _trajectories(_integrate(rhs, settings, constraint, start, grid, target), settings)
 
     @_in_x64
     def rollout(
@@ -132,11 +136,10 @@ def _law(constraint, u, t):
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _integrate(rhs, settings, constraint, u0, times):
-    def one(u0, times):
-        retraction, c, domain = None, None, None
+def _integrate(rhs, settings, constraint, u0, times, c):
+    def one(u0, times, c):
+        retraction, domain = None, None
         if constraint is not None:
-            c = value(constraint, u0, times[0])
             domain = constraint.domain
 
             def retraction(t, u, c):
@@ -153,7 +156,7 @@ def _integrate(rhs, settings, constraint, u0, times):
             stop_at_times=True,
         )
 
-    return jax.vmap(one)(u0, times)
+    return jax.vmap(one)(u0, times, c)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

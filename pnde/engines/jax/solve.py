@@ -52,7 +52,7 @@ def solve(
 
     - `retraction`: applied as `settings.retract` says: to every accepted step and saved state, to saved states, or not.
     - `domain`: true while the state is inside; the solve ends where it is not.
-    - `stop_at_times`: step onto the save times exactly, where interpolation is not accurate enough.
+    - `stop_at_times`: adaptive steps end on the save times exactly, where interpolation is not accurate enough.
     """
     dtype = u0.dtype
     times = jnp.asarray(times, dtype)
@@ -74,8 +74,6 @@ def solve(
         dt0 = first - times[0]
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
-    if stop_at_times:
-        controller = diffrax.ClipStepSizeController(controller, step_ts=times)
     solution = diffrax.diffeqsolve(
         terms,
         solver,
@@ -91,10 +89,17 @@ def solve(
         max_steps=settings.max_steps,
         throw=False,
     )
-    u: Any = solution.ys
+    ys: Any = solution.ys
+    u = ys.at[0].set(u0)  # known even if no step succeeds
     if retraction is not None and settings.retract != "never":
         u = jax.vmap(retraction, in_axes=(0, 0, None))(times, u, args)
     return Solution(u, _status(solution), solution.stats["num_steps"])
+
+
+def _error_norm(error: Array) -> Array:
+    """Root mean square, and infinite for NaN: a step to where the field is not defined is rejected and shortened."""
+    size = jnp.sqrt(jnp.mean(jax.lax.stop_gradient(error) ** 2))
+    return jnp.where(jnp.isnan(size), jnp.inf, size)
 
 
 def evaluations(steps: Any, settings: SolverConfig) -> Any:
