@@ -8,14 +8,18 @@ from pnde.errors import ConfigError, nearest
 from pnde.systems.base import System as System
 from pnde.systems.grid import IEEE14, IEEE14Published, PowerGrid
 from pnde.systems.lotka_volterra import LotkaVolterra
+from pnde.systems.pendulum import Pendulum
 from pnde.systems.quartic import Quartic
+from pnde.systems.rods import Rods as Rods
 
 _SYSTEMS: dict[str, type[System]] = {
-    kind.name: kind for kind in (Quartic, LotkaVolterra, IEEE14, IEEE14Published, PowerGrid)
+    kind.name: kind
+    for kind in (Quartic, LotkaVolterra, Pendulum, IEEE14, IEEE14Published, PowerGrid)
 }
 
 quartic = Quartic
 lotka_volterra = LotkaVolterra
+pendulum = Pendulum
 ieee14 = IEEE14
 power_grid = PowerGrid
 

@@ -23,7 +23,7 @@ class System(ABC):
 
     - `name`: as on the command line; `parameters`: numbers that define it.
     - `states`, `units`: names and units, `(n,)`; `time_unit`.
-    - `constraint`: its law.
+    - `constraint`: its law; `None` if its coordinates obey it by construction.
     - `order`: 2 if u = (q, q̇), else 1; `features`: what the network sees, as in `pnde.model.Model`.
     - `models`: what `pnde train` compares, such as `("nde", "snde:10", "pnde")`.
     - `t_end`, `dt`: length and sampling of a training trajectory (paper, Table IV); `test_t_end`: of a test rollout.
@@ -33,7 +33,7 @@ class System(ABC):
     states: tuple[str, ...]
     units: tuple[str, ...]
     time_unit: str = ""
-    constraint: Constraint
+    constraint: Constraint | None
     order: Literal[1, 2] = 1
     features: Literal["state", "angles"] = "state"
     models: tuple[str, ...] = ("nde", "pnde")
@@ -58,10 +58,14 @@ class System(ABC):
 
     def trajectories(self, u0: np.ndarray, times: np.ndarray) -> np.ndarray:
         """The truth `(B, T, n)` from u0 `(B, n)` at times `(T,)`."""
+        return self._integrate(self.rhs, u0, times)
+
+    def _integrate(self, rhs: Any, u0: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """The solution of u̇ = rhs(u, t), `(B, T, n)`, which may be in coordinates other than those of the states."""
         from pnde.engines import get
 
         law = None if self.solver.retract == "never" else self.constraint
-        solution = get("jax").integrate(self.rhs, u0, times, self.solver, law)
+        solution = get("jax").integrate(rhs, u0, times, self.solver, law)
         failed = np.flatnonzero(solution.status)
         if failed.size:
             raise SolveError(
@@ -111,6 +115,16 @@ class System(ABC):
         return make_dataset(
             u, times, self.states, units=self.units, attrs=attributes, time_units=self.time_unit
         )
+
+    def measures(self, forecast: xr.Dataset) -> dict[str, float]:
+        """Numbers of this system's own to tell about a forecast, by name."""
+        return {}
+
+    def draw(self, truth: xr.Dataset, forecasts: dict[str, xr.Dataset]) -> dict[str, Any]:
+        """Figures of this system's own, beside that of the errors: axes by the name of the picture."""
+        from pnde import plot
+
+        return {"phase": plot.phase(truth, forecasts)}
 
     def continued(self, ds: xr.Dataset, t_end: float) -> xr.Dataset:
         """The truth from the initial states of `ds` up to a later `t_end`, under the same labels."""

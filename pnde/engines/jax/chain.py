@@ -1,0 +1,176 @@
+"""The Jacobian of a chain of rods (paper, Appendix I), and a factor of its Gram matrix, both in O(N).
+
+The two rows of a link, its length and the rate of it, involve the bobs at its ends alone. So S = G W Gᵀ, with the two
+rows of each link put together, is block tridiagonal with 2 × 2 blocks, for every diagonal W:
+
+    S_ii = A_i,  S_i,i-1 = E_i,      L_ii L_iiᵀ = A_i - L_i,i-1 L_i,i-1ᵀ,  L_i,i-1 = E_i L_i-1,i-1⁻ᵀ.
+
+The recursions are written out in numbers instead of 2 × 2 matrices: under `jax.vmap` each of them is then one operation
+on a contiguous array over the batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pnde.constraints import Constraint
+from pnde.engines.jax.constraints import operator
+from pnde.engines.jax.structure import (
+    AbstractFactor,
+    AbstractJacobian,
+    DenseJacobian,
+    InverseMetric,
+    inverse_norm,
+)
+from pnde.systems.rods import Chain
+
+
+class ChainJacobian(AbstractJacobian):
+    """G = [[2 D_Δx, 2 D_Δy, 0, 0], [D_Δẋ, D_Δẏ, D_Δx, D_Δy]] with D_a = diag(a) D (paper, Appendix I).
+
+    - `link`: Δx and Δy of each link; `rate`: Δẋ and Δẏ.
+
+    A metric that is a full matrix couples all bobs, and the methods `"qr"` and `"truncated"` would fill the factor in:
+    they work on the dense `(2N, 4N)` matrix, at its cost.
+    """
+
+    link: Float[Array, "2 N"]
+    rate: Float[Array, "2 N"]
+
+    @classmethod
+    def at(cls, u: Float[Array, " 4N"]) -> ChainJacobian:
+        """The Jacobian at the state (x, y, ẋ, ẏ)."""
+        differences = _difference(u.reshape(4, -1))
+        return cls(link=differences[:2], rate=differences[2:])
+
+    def apply(self, w):
+        differences = _difference(w.reshape(4, -1))
+        position, velocity = differences[:2], differences[2:]
+        return jnp.concatenate(
+            [
+                2 * jnp.sum(self.link * position, axis=0),
+                jnp.sum(self.rate * position + self.link * velocity, axis=0),
+            ]
+        )
+
+    def transpose_apply(self, y):
+        length, rate = (row[None, :] for row in y.reshape(2, -1))
+        on_links = jnp.concatenate([2 * self.link * length + self.rate * rate, self.link * rate])
+        return (on_links - _next(on_links)).reshape(-1)
+
+    def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
+        if method == "cholesky" and (W is None or W.ndim == 1):
+            return ChainFactor.of(self, W)
+        return DenseJacobian(self.dense()).factorise(W, method)
+
+    def dense(self) -> Float[Array, "2N 4N"]:
+        """G as an array."""
+        return jax.vmap(self.transpose_apply)(jnp.eye(self.link.size, dtype=self.link.dtype))
+
+
+class ChainFactor(AbstractFactor):
+    """The block Cholesky factor of the row-scaled S. Its error grows with κ(DG)², as that of the dense one.
+
+    - `own`: 1/a, b and 1/c of the blocks L_ii = [[a, 0], [b, c]], each `(N,)`.
+    - `before`: the entries of L_i,i-1, row by row, each `(N,)`; 0 for the first link.
+    - `scale`: the rows of G are multiplied by it.
+    """
+
+    own: tuple[Float[Array, " N"], ...]
+    before: tuple[Float[Array, " N"], ...]
+    scale: Float[Array, "2 N"]
+    rcond: Float[Array, ""]
+
+    @classmethod
+    def of(cls, G: ChainJacobian, W: Float[Array, " 4N"] | None) -> ChainFactor:
+        weights = jnp.ones((4, G.link.shape[1]), G.link.dtype) if W is None else W.reshape(4, -1)
+        here, behind = (G.link, G.rate), (_previous(G.link), _previous(G.rate))
+        # A link moves with the bobs at both its ends, but for the first, which hangs on a point at rest. It shares the
+        # first of them with the link before.
+        a, b, _, c = _block(here, here, weights + _previous(weights))
+        d, e, f, g = _block(here, behind, -_previous(weights))
+        scale = jnp.stack([inverse_norm(a), inverse_norm(c)])
+        (s, t), (s_behind, t_behind) = scale, _previous(scale)
+        diagonal = (a * s * s, b * s * t, c * t * t)
+        coupling = (d * s * s_behind, e * s * t_behind, f * t * s_behind, g * t * t_behind)
+
+        def eliminate(previous, blocks):
+            pivot, b, other = previous
+            a_ii, b_ii, c_ii, d, e, f, g = blocks
+            d = d * pivot
+            e = (e - d * b) * other
+            f = f * pivot
+            g = (g - f * b) * other
+            pivot = jax.lax.rsqrt(a_ii - d * d - e * e)
+            b = (b_ii - d * f - e * g) * pivot
+            other = jax.lax.rsqrt(c_ii - f * f - g * g - b * b)
+            return (pivot, b, other), (pivot, b, other, d, e, f, g)
+
+        start = (jnp.zeros_like(a[0]),) * 3
+        _, factor = jax.lax.scan(eliminate, start, diagonal + coupling)
+        pivots = 1 / jnp.stack([factor[0], factor[2]])
+        rcond = (jnp.min(pivots) / jnp.max(pivots)) ** 2
+        return cls(own=factor[:3], before=factor[3:], scale=scale, rcond=rcond)
+
+    def solve(self, b):
+        blocks = self.own + self.before
+        scaled = self.scale * b.reshape(2, -1)
+        zero = jnp.zeros_like(scaled[0, 0])
+
+        def forward(previous, row):
+            x_before, y_before = previous
+            pivot, b, other, d, e, f, g, x, y = row
+            x = (x - d * x_before - e * y_before) * pivot
+            y = (y - f * x_before - g * y_before - b * x) * other
+            return (x, y), (x, y)
+
+        def backward(following, row):
+            from_x, from_y = following  # what L_i+1,iᵀ carries back
+            pivot, b, other, d, e, f, g, x, y = row
+            y = (y - from_y) * other
+            x = (x - from_x - b * y) * pivot
+            return (d * x + f * y, e * x + g * y), (x, y)
+
+        _, halfway = jax.lax.scan(forward, (zero, zero), (*blocks, *scaled))
+        _, solution = jax.lax.scan(backward, (zero, zero), (*blocks, *halfway), reverse=True)
+        return (self.scale * jnp.stack(solution)).reshape(-1)
+
+
+@operator.register
+def _chain(structure: Chain, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
+    return ChainJacobian.at(u)
+
+
+def _block(
+    row: tuple[Array, Array], column: tuple[Array, Array], weights: Array
+) -> tuple[Array, ...]:
+    """The four entries `(N,)`, row by row, of G W Gᵀ between links whose bobs share these weights `(4, N)`."""
+    (link, rate), (link_, rate_) = row, column
+    position, velocity = weights[:2], weights[2:]
+
+    def product(weights, x, y):
+        return jnp.sum(weights * x * y, axis=0)
+
+    return (
+        4 * product(position, link, link_),
+        2 * product(position, link, rate_),
+        2 * product(position, rate, link_),
+        product(position, rate, rate_) + product(velocity, link, link_),
+    )
+
+
+def _difference(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
+    """D x, from the link before (or the point at rest) to each."""
+    return x - _previous(x)
+
+
+def _previous(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
+    return jnp.pad(x[:, :-1], ((0, 0), (1, 0)))
+
+
+def _next(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
+    return jnp.pad(x[:, 1:], ((0, 0), (0, 1)))
