@@ -64,14 +64,20 @@ def solve(
     if settings.step is None:
         # Below this step the time no longer changes: the field is infinite, NaN or hopelessly stiff. (A step that is
         # cut short to meet a save time may well be smaller.)
-        smallest = None if stop_at_times else 16 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))
+        smallest = 16 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))
         controller = diffrax.PIDController(
-            rtol=settings.rtol, atol=settings.atol, dtmin=smallest, force_dtmin=False
+            rtol=settings.rtol,
+            atol=settings.atol,
+            norm=error_norm,
+            dtmin=None if stop_at_times else smallest,
+            force_dtmin=False,
         )
         # Chosen here, for `diffeqsolve` wraps the term and then falls back to 0.01.
         order = solver.error_order(terms)
         first, _ = controller.init(terms, times[0], times[-1], u0, None, args, solver.func, order)
-        dt0 = first - times[0]
+        dt0 = jnp.where(first > times[0], first - times[0], smallest)  # NaN where the field is
+        if stop_at_times:
+            controller = diffrax.ClipStepSizeController(controller, step_ts=times)
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
     solution = diffrax.diffeqsolve(
@@ -96,7 +102,7 @@ def solve(
     return Solution(u, _status(solution), solution.stats["num_steps"])
 
 
-def _error_norm(error: Array) -> Array:
+def error_norm(error: Array) -> Array:
     """Root mean square, and infinite for NaN: a step to where the field is not defined is rejected and shortened."""
     size = jnp.sqrt(jnp.mean(jax.lax.stop_gradient(error) ** 2))
     return jnp.where(jnp.isnan(size), jnp.inf, size)

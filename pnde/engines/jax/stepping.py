@@ -19,7 +19,7 @@ from jaxtyping import Array
 
 from pnde.config import SolverConfig
 from pnde.engines import Status
-from pnde.engines.jax.solve import SOLVERS, Retraction, Solution
+from pnde.engines.jax.solve import SOLVERS, Retraction, Solution, error_norm
 from pnde.model import Model
 
 
@@ -40,11 +40,14 @@ def solve_storing(
     order = solver.error_order(terms)
     controller: diffrax.AbstractStepSizeController
     if settings.step is None:
-        controller, dt0 = diffrax.PIDController(rtol=settings.rtol, atol=settings.atol), None
+        controller, dt0 = (
+            diffrax.PIDController(rtol=settings.rtol, atol=settings.atol, norm=error_norm),
+            None,
+        )
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, times.dtype)
     first, control = controller.init(terms, times[0], end, u0, dt0, args, solver.func, order)
-    saved = jnp.zeros((*times.shape, *u0.shape), u0.dtype).at[0].set(u0)
+    saved = jnp.full((*times.shape, *u0.shape), jnp.nan, u0.dtype).at[0].set(u0)
 
     def attempt(carry):
         t0, t1, u, slope, control, saved, steps = carry
@@ -72,7 +75,9 @@ def solve_storing(
     if retraction is not None and settings.retract != "never":
         saved = jax.vmap(retraction, in_axes=(0, 0, None))(times, saved, args)
     status = jnp.where(jnp.all(jnp.isfinite(saved)), Status.OK, Status.NON_FINITE)
-    return Solution(saved, jnp.where(reached < end, Status.MAX_STEPS, status), steps)
+    # Where the field is not defined from the start, more steps do not help.
+    unfinished = (reached < end) & jnp.all(jnp.isfinite(slope))
+    return Solution(saved, jnp.where(unfinished, Status.MAX_STEPS, status), steps)
 
 
 class Slots:
