@@ -6,9 +6,20 @@ in grey too, by their lines.
 
 from ._check import check
 from ._errors import errors
+from ._grid import active_power, diagram, voltage
 from ._history import history
 from ._phase import phase
 from ._style import style
 from ._trajectories import trajectories
 
-__all__ = ["check", "errors", "history", "phase", "style", "trajectories"]
+__all__ = [
+    "active_power",
+    "check",
+    "diagram",
+    "errors",
+    "history",
+    "phase",
+    "style",
+    "trajectories",
+    "voltage",
+]
