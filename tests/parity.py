@@ -23,11 +23,12 @@ def wave(*shape):
     return np.sin(1.3 * np.arange(np.prod(shape)) + 0.7).reshape(shape)
 
 
-def model_of(system, method, **settings):
+def model_of(system, method, projection="cholesky", **solver):
     n = len(system.states)
     config = Config.make(
         method=method, gamma=GAMMA, layers=2, width=8, skip=True,
-        solver={"solver": "tsit5", "precision": "float64", "max_steps": 4096, "retract": "never"} | settings,
+        solver={"solver": "tsit5", "precision": "float64", "max_steps": 4096, "retract": "never"} | solver,
+        projection={"method": projection},
     )  # fmt: skip
     return Model(
         states=system.states,

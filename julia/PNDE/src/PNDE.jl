@@ -12,6 +12,7 @@ using ChainRulesCore: @non_differentiable, ignore_derivatives
 using ForwardDiff: ForwardDiff
 using Libdl: dlopen, dlsym
 using LinearAlgebra
+using Logging: Logging, ConsoleLogger, with_logger
 using Lux: Lux
 using NNlib: batched_mul, batched_transpose, gelu, relu, softplus
 using Optimisers: Optimisers, Adam

@@ -28,10 +28,13 @@ end
 
 "The keywords of `solve` that belong to the settings, for times of type T."
 function options(settings::Settings, ::Type{T}) where {T}
-    shared = (; maxiters = settings.max_steps, verbose = false)
+    shared = (; maxiters = settings.max_steps)
     settings.step === nothing || return (; shared..., adaptive = false, dt = T(settings.step))
     return (; shared..., reltol = T(settings.rtol), abstol = T(settings.atol))
 end
+
+"How a solve ended is told by its status, so the solvers' warnings are not shown."
+without_warnings(f) = with_logger(f, ConsoleLogger(stderr, Logging.Error))
 
 "The retraction of each accepted step, the end at the border of the domain, or `nothing`."
 function callbacks(retraction, domain, settings::Settings)
@@ -105,8 +108,10 @@ Solve the model from `u0` `(n, B)` with targets `c` `(m, B)`, each trajectory wi
 function rollout(model::Model, θ, u0, times, c, settings::Settings)
     T = eltype(u0)
     out = Trajectories{T}(size(u0, 1), size(times, 1), size(u0, 2))
-    Threads.@threads for b in axes(u0, 2)
-        rollout_one!(out, b, model, θ, u0[:, b:b], times[:, b], c[:, b:b], settings)
+    without_warnings() do
+        Threads.@threads for b in axes(u0, 2)
+            rollout_one!(out, b, model, θ, u0[:, b:b], times[:, b], c[:, b:b], settings)
+        end
     end
     return out
 end
@@ -154,8 +159,10 @@ given.
 """
 function integrate(rhs!, u0, times, settings::Settings, law = nothing)
     out = Trajectories{eltype(u0)}(size(u0, 1), size(times, 1), size(u0, 2))
-    for b in axes(u0, 2)
-        integrate_one!(out, b, rhs!, u0[:, b], times[:, b], settings, law)
+    without_warnings() do
+        for b in axes(u0, 2)
+            integrate_one!(out, b, rhs!, u0[:, b], times[:, b], settings, law)
+        end
     end
     return out
 end

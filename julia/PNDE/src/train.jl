@@ -74,10 +74,12 @@ the loss is not finite the gradient is NaN.
 function loss_and_gradient(model::Model, θ, segments::Segments, settings::Settings)
     statuses, steps = Status[], Int[]
     report(status, count) = (push!(statuses, status); push!(steps, count); nothing)
-    loss, pullback = Zygote.pullback(θ -> batch_loss(model, θ, segments, settings, report), θ)
-    worst, average = maximum(statuses), mean(steps)
-    isfinite(loss) || return loss, fill!(similar(θ), NaN), worst, average
-    return loss, only(pullback(one(loss))), worst, average
+    return without_warnings() do
+        loss, pullback = Zygote.pullback(θ -> batch_loss(model, θ, segments, settings, report), θ)
+        worst, average = maximum(statuses), mean(steps)
+        isfinite(loss) || return loss, fill!(similar(θ), NaN), worst, average
+        loss, only(pullback(one(loss))), worst, average
+    end
 end
 
 """
@@ -143,7 +145,7 @@ The loss of a batch with the weights of the trainer, and the worst status of its
 function evaluate(trainer::Trainer, segments::Segments)
     worst = OK
     report(status, _) = (worst = max(worst, status); nothing)
-    loss = batch_loss(trainer.model, trainer.θ, segments, trainer.settings, report)
+    loss = without_warnings(() -> batch_loss(trainer.model, trainer.θ, segments, trainer.settings, report))
     return loss, Int(worst)
 end
 
