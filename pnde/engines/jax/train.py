@@ -129,7 +129,7 @@ def train(
         for i, index in enumerate(order):
             batch = batches[index]
             while True:
-                parameters, adam, loss, norm, status, solver_steps = _step(
+                parameters, adam, loss, norm, status, solver_steps = step(
                     model, slots.count, parameters, adam, batch, jnp.asarray(rate, dtype)
                 )
                 if not slots.too_few(int(status)):
@@ -188,7 +188,7 @@ def _batches(batch: Batch, order: np.ndarray, size: int, dtype: Any) -> list[Seg
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
-def _step(model, slots, parameters, adam, segments, rate):
+def step(model, slots, parameters, adam, segments, rate):
     """One step of the optimiser; nothing changes if the steps of the solver did not fit into `slots`."""
     before = parameters, adam
     loss = partial(batch_loss, model, slots=slots)
@@ -236,8 +236,13 @@ def _not_finite(what: str, epoch: int, batch: int | None, status: int) -> str:
     return f"the {what} loss is not finite in {where}: {cause}"
 
 
+def fresh_state(parameters: fields.Parameters) -> optax.ScaleByAdamState:
+    """The optimiser before its first step."""
+    return _ADAM.init(parameters)
+
+
 def _adam_state(state: TrainingState, parameters: fields.Parameters) -> optax.ScaleByAdamState:
-    fresh = _ADAM.init(parameters)
+    fresh = fresh_state(parameters)
     if not state.optimiser:
         return fresh
     dtype = parameters[0][0].dtype

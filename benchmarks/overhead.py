@@ -1,0 +1,184 @@
+"""What the projection costs: train step, forward pass and solve of NDE, SNDE and PNDE (the paper's Table I), as ratios.
+
+    python benchmarks/overhead.py                                  # 2 × 64 networks, all systems: minutes on two cores
+    python benchmarks/overhead.py --size paper --systems quartic   # the paper's network
+    python benchmarks/overhead.py --output overhead.csv
+
+Models of a system are timed in turn in one run, so their ratios hold on a noisy machine; times are medians.
+`GEMM ratio` is the time of a train step over that of its matrix products alone, 3 × evaluations × network, at the rate of such
+products measured in the same run: 1 is the limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from measure import compile_time, interleaved, matrix_rate
+from problems import CASES, Problem, problems
+
+from pnde.config import SolverConfig
+from pnde.engines.jax import fields, train
+from pnde.engines.jax.solve import evaluations, solve
+from pnde.engines.jax.stepping import Slots
+
+# The paper's Table I, NVIDIA H100, batch 1024: minutes of training, ms of a forward pass, ms of a solve.
+PAPER = {
+    ("quartic", "NDE"): (3.9, 0.17, 2163),
+    ("quartic", "SNDE γ=1"): (4.5, 0.50, 2743),
+    ("quartic", "SNDE γ=10"): (4.5, 0.50, 3908),
+    ("quartic", "PNDE"): (4.5, 0.42, 2531),
+    ("lotka-volterra", "NDE"): (5.5, 0.20, 3201),
+    ("lotka-volterra", "PNDE"): (6.6, 0.38, 3199),
+    ("pendulum-4", "NDE (angular)"): (238, 1.22, 2235),
+    ("pendulum-4", "SNDE γ=20"): (703, 1.68, 3696),
+    ("pendulum-4", "SNDE γ=200"): (755, 1.70, 6089),
+    ("pendulum-4", "PNDE"): (607, 1.50, 3506),
+    ("pendulum-8", "NDE (angular)"): (320, 1.23, 3629),
+    ("pendulum-8", "SNDE γ=20"): (1005, 1.95, 5980),
+    ("pendulum-8", "SNDE γ=200"): (890, 1.90, 8778),
+    ("pendulum-8", "PNDE"): (825, 1.75, 7725),
+    ("ieee14", "NDE"): (9.8, 0.36, 36),
+    ("ieee14", "SNDE γ=0.1"): (25.5, 1.22, 75),
+    ("ieee14", "SNDE γ=1"): (23.3, 1.22, 83),
+    ("ieee14", "SNDE γ=10"): (22.8, 1.23, 245),
+    ("ieee14", "PNDE"): (21.3, 1.00, 67),
+}
+
+
+class TrainStep:
+    """The compiled step of the optimiser, on a batch that stays on the device."""
+
+    def __init__(self, problem: Problem):
+        dtype = jnp.dtype(problem.model.config.solver.precision)
+        self._model = problem.model
+        share = np.full(len(problem.u0), 1 / len(problem.u0))
+        self._segments = train.on_device(problem.batch, share, dtype)
+        parameters = fields.parameters(problem.weights, dtype)
+        self._state = [parameters, train.fresh_state(parameters)]
+        self._slots = Slots.for_training(problem.model, self._segments)
+        self._rate = jnp.asarray(1e-5, dtype)
+        self.steps = 0.0
+
+    def __call__(self) -> jax.Array:
+        while True:
+            *self._state, loss, _, status, steps = train.step(
+                self._model, self._slots.count, *self._state, self._segments, self._rate
+            )
+            if not self._slots.too_few(int(status)):
+                break
+        self.steps = float(steps)
+        self._slots.used(self.steps)
+        return loss
+
+
+def forward_pass(problem: Problem):
+    """One evaluation of the vector field on the batch."""
+    dtype = jnp.dtype(problem.model.config.solver.precision)
+    parameters = fields.parameters(problem.weights, dtype)
+    u, c = jnp.asarray(problem.u0, dtype), jnp.asarray(problem.c, dtype)
+    run = jax.jit(partial(fields.velocity, problem.model))
+    return lambda: run(parameters, jnp.zeros(len(u), dtype), u, c)
+
+
+def full_solve(problem: Problem, t_end: float, dt: float, tolerance: float):
+    """The batch as one system over the horizon of the paper's Table I."""
+    dtype = jnp.dtype(problem.model.config.solver.precision)
+    settings = SolverConfig(rtol=tolerance, atol=tolerance, retract="never")
+    parameters = fields.parameters(problem.weights, dtype)
+    u, c = jnp.asarray(problem.u0, dtype), jnp.asarray(problem.c, dtype)
+    times = jnp.arange(round(t_end / dt) + 1, dtype=dtype) * dt
+    still = jnp.zeros(len(u), dtype)
+
+    @jax.jit
+    def run(parameters, u, c):
+        def field(t, u, args):
+            return fields.velocity(problem.model, args[0], still, u, args[1])
+
+        return solve(field, u, times, (parameters, c), settings)
+
+    return lambda: run(parameters, u, c)
+
+
+def time_case(name: str, options: argparse.Namespace) -> list[dict]:
+    """Rows of the table for one system."""
+    candidates = problems(name, options.size, options.batch, options.precision)
+    case = CASES[name]
+    makers = {
+        "train": TrainStep,
+        "forward": forward_pass,
+        "solve": lambda p: full_solve(p, case.t_end * options.horizon, case.dt, 1e-4),
+    }
+    rows = {p.label: {"system": name, "model": p.label} for p in candidates}
+    for what in options.what:
+        runs = {p.label: makers[what](p) for p in candidates}
+        for label, run in runs.items():
+            rows[label][f"{what} compile s"] = compile_time(run)
+        seconds = interleaved(runs, options.repeats, options.budget)
+        for label, values in seconds.items():
+            rows[label][f"{what} ms"] = 1e3 * np.median(values)
+            rows[label][f"{what} spread"] = values.max() / values.min()
+        if what == "train":
+            for problem in candidates:
+                rows[problem.label] |= _gemm_ratio(
+                    problem, runs[problem.label], rows[problem.label]
+                )
+    for row in rows.values():
+        for what in options.what:
+            for other in (first for first in rows.values() if first["model"].startswith("NDE")):
+                row[f"{what} / NDE"] = row[f"{what} ms"] / other[f"{what} ms"]
+        paper = PAPER[name, row["model"]]
+        base = next(PAPER[key] for key in PAPER if key[0] == name and key[1].startswith("NDE"))
+        for i, what in enumerate(("train", "forward", "solve")):
+            row[f"paper {what} / NDE"] = paper[i] / base[i]
+    return list(rows.values())
+
+
+def _gemm_ratio(problem: Problem, run: TrainStep, row: dict) -> dict:
+    """How the train step compares to its matrix products alone."""
+    sizes, count = problem.model.layer_sizes, len(problem.u0)
+    products = 2 * count * sum(a * b for a, b in pairwise(sizes))
+    calls = evaluations(run.steps, problem.model.config.solver)
+    rate = matrix_rate(count, sizes[1], problem.model.config.solver.precision)
+    limit = 3 * calls * products / rate
+    return {
+        "solver steps": run.steps,
+        "GEMM limit ms": 1e3 * limit,
+        "GEMM ratio": row["train ms"] / 1e3 / limit,
+        "peak memory GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--systems", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--size", choices=("paper", "small"), default="small")
+    parser.add_argument("--what", nargs="+", default=["train", "forward", "solve"])
+    parser.add_argument("--batch", type=int, default=1024)
+    parser.add_argument("--precision", choices=("float32", "float64"), default="float32")
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds for each comparison")
+    parser.add_argument(
+        "--horizon", type=float, default=0.1, help="share of the paper's solve time"
+    )
+    parser.add_argument("--output", type=Path, help="CSV")
+    options = parser.parse_args()
+    rows = []
+    with jax.enable_x64(True):
+        for name in options.systems:
+            rows += time_case(name, options)
+            shown = pd.DataFrame(rows[-5:]).query("system == @name").set_index(["system", "model"])
+            print(shown.T.to_string(float_format=lambda x: f"{x:.3g}"), flush=True)
+    if options.output:
+        pd.DataFrame(rows).to_csv(options.output, index=False)
+
+
+if __name__ == "__main__":
+    main()

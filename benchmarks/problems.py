@@ -1,0 +1,104 @@
+"""What the benchmarks time: a model of each system with random weights, segments, and initial states of a rollout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pnde import systems
+from pnde.config import Config
+from pnde.engines import Batch, Engine, get
+from pnde.model import Model, Weights, initial_weights
+
+
+@dataclass(frozen=True)
+class Case:
+    """A system as the paper has it: its models, network and test rollout (Table IV; facts of the authors' code)."""
+
+    system: str
+    parameters: dict
+    layers: int
+    width: int
+    skip: bool
+    gammas: tuple[float, ...]
+    t_end: float
+    dt: float
+
+
+CASES = {
+    "quartic": Case("quartic", {}, 4, 512, False, (1.0, 10.0), 100.0, 0.01),
+    "lotka-volterra": Case("lotka-volterra", {}, 6, 512, False, (), 100.0, 0.01),
+    "pendulum-4": Case("pendulum", {"n": 4}, 10, 1024, True, (20.0, 200.0), 5.0, 0.01),
+    "pendulum-8": Case("pendulum", {"n": 8}, 10, 1024, True, (20.0, 200.0), 5.0, 0.01),
+    "ieee14": Case("ieee14", {}, 10, 512, False, (0.1, 1.0, 10.0), 10.0, 0.1),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model with what one times of it.
+
+    - `batch`: segments of four steps; `u0`, `c`: the initial states of a rollout and their targets.
+    """
+
+    label: str
+    model: Model
+    weights: Weights
+    batch: Batch
+    u0: np.ndarray
+    c: np.ndarray
+
+
+def problems(name: str, size: str, count: int, precision: str = "float32") -> list[Problem]:
+    """NDE, SNDE for each γ, and PNDE of a case, with the paper's network (`size="paper"`) or 2 × 64 (`"small"`).
+
+    `count` segments; a pendulum's NDE is the angular one, as in the paper.
+    """
+    case, engine = CASES[name], get("jax")
+    methods = [("NDE", "nde", 1.0)]
+    methods += [(f"SNDE γ={gamma:g}", "snde", gamma) for gamma in case.gammas]
+    methods += [("PNDE", "pnde", 1.0)]
+    network = {"layers": 2, "width": 64, "skip": case.skip}
+    if size == "paper":
+        network = {"layers": case.layers, "width": case.width, "skip": case.skip}
+    out = []
+    for label, method, gamma in methods:
+        parameters = dict(case.parameters)
+        if case.system == "pendulum" and method == "nde":
+            label, parameters["coordinates"] = "NDE (angular)", "angular"
+        config = Config.make(
+            method=method, gamma=gamma, network=network, solver={"precision": precision}
+        )
+        out.append(_problem(label, systems.get(case.system, **parameters), config, count, engine))
+    return out
+
+
+def _problem(
+    label: str, system: systems.System, config: Config, count: int, engine: Engine
+) -> Problem:
+    rng = np.random.default_rng(0)
+    few = system.initial(rng, min(count, 64), "paper")
+    times = np.arange(5) * system.dt
+    # A few true trajectories give the states; segments start at points spread over them.
+    u = system.trajectories(few, np.arange(0, 33) * system.dt)
+    starts = [(k % len(few), (5 * k // len(few)) % 28) for k in range(count)]
+    segments = np.stack([u[row, at : at + 5] for row, at in starts])
+    states = u.reshape(-1, u.shape[-1])
+    std = states.std(axis=0)
+    law = system.constraint
+    model = Model(
+        states=system.states,
+        config=config,
+        mean=states.mean(axis=0),
+        std=np.where(std > 1e-4, std, 1.0),
+        constraint=law,
+        order=system.order,
+        features=system.features,
+    )
+    u0 = segments[:, 0]
+    c = np.zeros((count, 0))
+    if law is not None:
+        c = law.targets(engine.law(law, u0, np.zeros(count)))
+    batch = Batch(segments, np.tile(times, (count, 1)), c)
+    return Problem(label, model, initial_weights(model, 1), batch, u0, c)
