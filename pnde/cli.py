@@ -110,8 +110,10 @@ def simulate(
     """Make a data set (.nc, .csv or .npz) of a built-in SYSTEM."""
     from pnde import systems
     from pnde.data import save_data, summary
+    from pnde.experiment import system_for
 
-    made = systems.get(system, **_parameters(parameters))
+    values = _parameters(parameters)
+    made = system_for(system, values) or systems.get(system, **values)
     ds = made.simulate(trajectories, t_end, dt, seed, initial_conditions)
     save_data(ds, output)
     click.echo(summary(ds))
@@ -144,6 +146,7 @@ def check(data: str, law: str | None, output: Path | None) -> None:
 @click.option("--models", help="such as nde,snde:10,pnde; the system's own by default")
 @_law_option
 @click.option("--order", type=click.Choice(["1", "2"]), help="2 if the states are (q, dq/dt)")
+@click.option("--n", type=int, help="bobs of a pendulum; short for -p n=N")
 @_parameter_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; runs/SOURCE-PRESET")
 @click.option("--progress/--no-progress", default=True)
@@ -155,6 +158,7 @@ def train(
     models: str | None,
     law: str | None,
     order: str | None,
+    n: int | None,
     parameters: tuple[str, ...],
     output: Path | None,
     progress: bool,
@@ -162,23 +166,21 @@ def train(
     """Train models on a built-in system or a data file SOURCE, evaluate them on unseen trajectories and draw them."""
     from pnde import systems
     from pnde.config import Config
-    from pnde.experiment import Experiment, settings, write
+    from pnde.errors import nearest
+    from pnde.experiment import Experiment, settings, system_for, write
 
-    known = source in systems.names()
-    if not known and not Path(source).exists():
-        from pnde.errors import nearest
-
-        names = systems.names()
+    names = systems.names()
+    if source not in names and not Path(source).exists():
         raise ConfigError(
             f"{source!r} is neither a file nor a built-in system{nearest(source, names)}; "
             f"the systems are {', '.join(names)}"
         )
-    base = Config.preset(source, preset) if known else Config.preset("data", preset)
-    if config_file is not None:
-        base = Config.read(config_file)
+    values = _parameters(parameters) | ({} if n is None else {"n": n})
+    system = system_for(source, values)
+    kind = "data" if system is None else "grid" if source not in names else source
+    base = Config.preset(kind, preset) if config_file is None else Config.read(config_file)
     config = Config.make(base, **_parameters(changes))
-    values = _parameters(parameters)
-    default = systems.get(source, **values).models if known else ("nde", "pnde")
+    default = ("nde", "pnde") if system is None else system.models
     chosen = tuple(models.split(",")) if models else default
     for name in chosen:
         settings(name)

@@ -12,28 +12,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from pnde import folder as disk
 from pnde import systems
 from pnde.config import Config
-from pnde.data import open_data, save_data, select, split_data
-from pnde.errors import ConfigError, RunError, SolveError
-from pnde.metrics import table
+from pnde.data import open_data, save_data, select, split_data, time_matrix
+from pnde.errors import ConfigError, RunError, SolveError, nearest
+from pnde.metrics import state_error, table
 from pnde.run import Run, load, resume, train
+from pnde.systems import System
 
 logger = logging.getLogger("pnde")
 
 FILE = "experiment.json"
+ANGULAR = "angular-"
 
 
 @dataclass(frozen=True)
 class Experiment:
     """Models on one data set.
 
-    - `source`: the name of a built-in system, or the path of a data file.
-    - `models`: such as `("nde", "snde:10", "pnde")`; the number is γ.
+    - `source`: the name of a built-in system, the file of a power grid, or a data file.
+    - `models`: such as `("nde", "snde:10", "pnde")`, the number being γ; `"angular-nde"` learns a pendulum's angles.
     - `config`: the settings that the models share.
     - `parameters`: of the system.
     - `law`, `order`: of the user's own data; see `pnde.train`.
@@ -46,43 +49,30 @@ class Experiment:
     law: Any = None
     order: Any = None
 
+    @property
+    def system(self) -> System | None:
+        """The system that is simulated, if it is not a data file that is learned from."""
+        return system_for(self.source, self.parameters)
+
     def run(self, folder: Path, progress: bool = True) -> pd.DataFrame:
         """Do everything that has not been done yet; the table of results."""
-        data = self._data(folder)
-        runs = []
+        system = self.system
+        runs = {}
         for name in self.models:
             try:
-                runs.append(self._model(folder, name, data, progress))
+                runs[name] = self._model(folder, name, system, progress)
             except SolveError as error:
                 # A model that cannot be trained is a result too (SNDE on Lotka-Volterra in the paper).
                 logger.warning("%s could not be trained: %s", name, error)
         if not runs:
             raise SolveError("none of the models could be trained")
-        return evaluate(runs, folder, self._truth(folder, data, runs[0]))
+        return evaluate(runs, folder, system)
 
-    def _data(self, folder: Path) -> Path:
-        if self.source not in systems.names():
-            return Path(self.source)
-        path = folder / "data.nc"
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            save_data(simulate(self.source, self.config, self.parameters), path)
-        return path
-
-    def _truth(self, folder: Path, data: Path, run: Run) -> xr.Dataset:
-        path = folder / "truth.nc"
-        if not path.exists():
-            truth = select(run.data, "test")
-            if self.source in systems.names():
-                system = systems.get(self.source, **self.parameters)
-                truth = system.continued(truth, system.test_t_end)
-            save_data(truth, path)
-        return open_data(path)
-
-    def _model(self, folder: Path, name: str, data: Path, progress: bool) -> Run:
+    def _model(self, folder: Path, name: str, system: System | None, progress: bool) -> Run:
         path = folder / slug(name)
         if (path / "config.toml").exists():
             return resume(path, self.law, progress=progress)
+        data = Path(self.source) if system is None else self._data(folder, name, system)
         return train(
             data,
             self.law,
@@ -93,14 +83,41 @@ class Experiment:
             **settings(name),
         )
 
+    def _data(self, folder: Path, name: str, system: System) -> Path:
+        angular = name.startswith(ANGULAR)
+        path = folder / ("data-angular.nc" if angular else "data.nc")
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            if angular:
+                system = angular_twin(system)
+            save_data(simulate(system, self.config), path)
+        return path
 
-def simulate(source: str, config: Config, parameters: dict[str, Any]) -> xr.Dataset:
-    """The data set of a built-in system that a configuration asks for, with its splits."""
+
+def system_for(source: str, parameters: dict[str, Any]) -> System | None:
+    """The system of a name or a power grid's file; `None` for a data file."""
+    if source in systems.names():
+        return systems.get(source, **parameters)
+    if Path(source).suffix in (".m", ".raw", ".json"):
+        return systems.power_grid(source, **parameters)
+    return None
+
+
+def angular_twin(system: System) -> System:
+    """The same pendulum in angular coordinates.
+
+    **Raises:** `pnde.errors.ConfigError` if the system has none.
+    """
+    if not isinstance(system, systems.pendulum):
+        raise ConfigError(f"{system.name} has no angular coordinates; leave out angular- models")
+    return systems.pendulum(**system.parameters | {"coordinates": "angular"})
+
+
+def simulate(system: System, config: Config) -> xr.Dataset:
+    """The data set of a system that a configuration asks for, with its splits."""
     data = config.data
     counts = [int(count) for count in (data.train, data.valid, data.test)]
-    ds = systems.get(source, **parameters).simulate(
-        sum(counts), data.t_end, data.dt, config.seed, data.initial_conditions
-    )
+    ds = system.simulate(sum(counts), data.t_end, data.dt, config.seed, data.initial_conditions)
     return split_data(ds, *counts)
 
 
@@ -109,7 +126,9 @@ def settings(name: str) -> dict[str, Any]:
 
     **Raises:** `pnde.errors.ConfigError` if the name is not a method, or γ is missing or not a number.
     """
-    method, _, gamma = name.partition(":")
+    method, _, gamma = name.removeprefix(ANGULAR).partition(":")
+    if method not in ("nde", "snde", "pnde"):
+        raise ConfigError(f"there is no model {name!r}{nearest(name, ('nde', 'snde', 'pnde'))}")
     if method != "snde" and gamma:
         raise ConfigError(f"only snde has a γ: write {method!r}, not {name!r}")
     if method == "snde" and not gamma:
@@ -125,33 +144,60 @@ def slug(name: str) -> str:
     return name.replace(":", "-")
 
 
-def evaluate(runs: list[Run], folder: Path, truth: xr.Dataset) -> pd.DataFrame:
+def evaluate(runs: dict[str, Run], folder: Path, system: System | None) -> pd.DataFrame:
     """Forecast the test trajectories with each run; write forecasts, table and figures, and return the table."""
     import matplotlib.pyplot as plt
 
     from pnde import plot
 
-    forecasts = {}
-    for run in runs:
-        forecasts[run.label] = run.rollout(truth)
-        save_data(forecasts[run.label], folder / f"forecast-{_file_name(run)}.nc")
+    truth, forecasts, measures = None, {}, {}
+    for name, run in runs.items():
+        own_truth, forecast = _forecast(run, name, folder, system)
+        if truth is None or not name.startswith(ANGULAR):
+            truth = own_truth
+        forecasts[run.label] = forecast
+        measures[run.label] = {} if system is None else system.measures(forecast)
+        save_data(forecast, folder / f"forecast-{slug(name)}.nc")
+    assert truth is not None
     # The state error is told at the end of the training horizon, the constraint error over all of the test horizon.
-    horizon = float(runs[0].data["time"].max()) if "time" in runs[0].data.coords else None
-    results = table(forecasts, at=horizon)
+    times = next(iter(runs.values())).data.coords.get("time")
+    horizon = None if times is None else min(float(times.max()), _end(truth))
+    results = table(forecasts, at=horizon).join(pd.DataFrame.from_dict(measures, orient="index"))
     disk.write_bytes(folder / "table.csv", results.to_csv().encode())
     with plot.style():
-        axes = plot.errors(forecasts)
-        axes[0].figure.savefig(folder / "errors.png")
-        if truth.sizes["state"] > 1:
-            figure = plot.phase(truth, forecasts).flat[0].figure
-            figure.savefig(folder / "phase.png")
+        figures = {"errors": plot.errors(forecasts)}
+        if system is not None:
+            figures |= system.draw(truth, forecasts)
+        elif truth.sizes["state"] > 1:
+            figures["phase"] = plot.phase(truth, forecasts)
+        for name, axes in figures.items():
+            np.atleast_1d(axes).flat[0].figure.savefig(folder / f"{name}.png")
     plt.close("all")
     return results
 
 
-def _file_name(run: Run) -> str:
-    config = run.model.config
-    return slug(config.method + (f":{config.gamma:g}" if config.method == "snde" else ""))
+def _forecast(
+    run: Run, name: str, folder: Path, system: System | None
+) -> tuple[xr.Dataset, xr.Dataset]:
+    """The test trajectories and their forecast; both in Cartesian coordinates for a model of angles."""
+    angular = name.startswith(ANGULAR)
+    if system is None:
+        truth = select(run.data, "test")
+        return truth, run.rollout(truth)
+    path = folder / ("truth-angular.nc" if angular else "truth.nc")
+    if not path.exists():
+        own = angular_twin(system) if angular else system
+        save_data(own.continued(select(run.data, "test"), system.test_t_end), path)
+    truth = open_data(path)
+    forecast = run.rollout(truth)
+    if angular:
+        truth, forecast = (systems.pendulum.cartesian(system, ds) for ds in (truth, forecast))
+        forecast["state_error"] = state_error(truth, forecast)
+    return truth, forecast
+
+
+def _end(ds: xr.Dataset) -> float:
+    return float(np.nanmax(time_matrix(ds)))
 
 
 def write(folder: Path, experiment: Experiment, law: str | None) -> None:
