@@ -93,6 +93,7 @@ class System(ABC):
 
         **Raises:** `pnde.errors.ConfigError` if the times do not make sense.
         """
+        from pnde import __version__
         from pnde.data import make_dataset
 
         t_end, dt = t_end or self.t_end, dt or self.dt
@@ -111,6 +112,7 @@ class System(ABC):
             "solver": self.solver.solver,
             "rtol": self.solver.rtol,
             "atol": self.solver.atol,
+            "pnde_version": __version__,
         }
         return make_dataset(
             u, times, self.states, units=self.units, attrs=attributes, time_units=self.time_unit

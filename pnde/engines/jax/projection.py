@@ -55,17 +55,16 @@ def project(
     **Returns:** p of shape `(n,)`. Use `jax.vmap` for batches. Under `jit` and `vmap` NaN where `method` cannot factor
     G: see `condition` and `check_rows`.
 
-    **Raises:** `pnde.errors.ConstraintError` if the rows of a G of known numbers are dependent, and warns
-    `pnde.errors.IllConditionedWarning` if they nearly are.
+    **Raises:** `pnde.errors.ConstraintError` if rows are dependent, and warns `pnde.errors.IllConditionedWarning` if
+    they nearly are; not under a transformation.
     """
     G = DenseJacobian(G) if not isinstance(G, AbstractJacobian) else G
     if offset is None:
         offset = jnp.zeros_like(jax.eval_shape(G.apply, v))
     if factor is None:
         factor = factorise(G, W, method)
-        if not isinstance(factor.rcond, jax.core.Tracer):
-            with jax.ensure_compile_time_eval():
-                check_rows(condition(factor), method)
+        if not any(isinstance(x, jax.core.Tracer) for x in (v, offset, factor.rcond)):
+            check_rows(condition(factor), method)
     return _decompose(G, W, v, offset, factor)[0]
 
 

@@ -102,9 +102,11 @@ def solve(
     return Solution(u, _status(solution), solution.stats["num_steps"])
 
 
-def error_norm(error: Array) -> Array:
+def error_norm(error: Any) -> Array:
     """Root mean square, and infinite for NaN: a step to where the field is not defined is rejected and shortened."""
-    size = jnp.sqrt(jnp.mean(jax.lax.stop_gradient(error) ** 2))
+    leaves = jax.tree.leaves(jax.lax.stop_gradient(error))
+    squares = sum(jnp.sum(leaf**2) for leaf in leaves)
+    size = jnp.sqrt(squares / sum(leaf.size for leaf in leaves))
     return jnp.where(jnp.isnan(size), jnp.inf, size)
 
 

@@ -105,7 +105,8 @@ class Slots:
             return cls(0)
         # Of each evaluation, the activations and their slopes are stored.
         values = 2 * segments.u.shape[0] * sum(model.layer_sizes) * solver.tableau.num_stages
-        return cls(int(cls._MEMORY / (values * segments.u.dtype.itemsize)))
+        room = int(cls._MEMORY / (values * segments.u.dtype.itemsize))
+        return cls(min(room, settings.max_steps))
 
     def too_few(self, status: int) -> bool:
         """Whether a step has to be done again, because it ran out of slots; there are more of them then."""
