@@ -54,7 +54,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     from safetensors.numpy import save
 
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     write_bytes(path, save(contiguous))
 
 

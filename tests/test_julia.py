@@ -13,11 +13,10 @@ from parity import METHODS, SYSTEMS, close, flat, model_of, wave, weights_of
 
 import pnde
 from pnde.config import SolverConfig
-from pnde.engines import Batch, TrainingState, get
+from pnde.engines import Batch, get
 from pnde.engines.julia import environment
 from pnde.engines.julia.session import _check_settings
 from pnde.errors import EngineError
-from pnde.model import initial_weights
 
 SETTINGS = {"epochs": 3, "width": 16, "batch_size": 64, "learning_rate": 1e-2}
 
@@ -180,9 +179,8 @@ class TestTraining:
 
     def test_epochs_from_saved_states_end_as_those_in_one_go(self, data, trained):
         engine, whole = get("julia"), trained[0]
-        weights = initial_weights(whole.model, whole.model.config.seed)
-        state = TrainingState(0, weights, {}, weights, float("inf"))
         batches = pnde.run._batches(engine, whole.model, data)
+        state = pnde.run._start(whole.model, batches[0])
         for _ in range(3):
             state = next(engine.train(whole.model, *batches, state, lambda *_: None)).state()
         for name, value in state.best_weights.items():
