@@ -122,10 +122,10 @@ def covers(values, low, high):
 
 
 def test_initial_states_of_the_users_own():
-    u0 = [[1.0, 1.0], [3.0, 1.5]]
-    ds = LotkaVolterra().simulate(u0=u0, t_end=1.0, dt=0.5)
+    u0 = np.array([[1.0, 1.0], [3.0, 1.5], [0.6, 1.2], [2.0, 2.0], [1.0, 0.7]])
+    ds = SYSTEMS["lotka-volterra"].simulate(u0=u0, t_end=5.0, dt=0.05)
     np.testing.assert_array_equal(ds["u"][:, 0], u0)
-    np.testing.assert_allclose(ds["u"][1], [[3, 1.5]] * 3, atol=1e-12)  # the equilibrium
+    np.testing.assert_allclose(ds["u"][1], np.tile([3, 1.5], (101, 1)), atol=1e-12)  # at rest
 
 
 def test_truth_goes_on_from_a_data_set(simulated):
@@ -154,5 +154,7 @@ def test_times_that_do_not_fit(times):
 
 
 def test_a_truth_that_cannot_be_integrated_is_named():
+    u0 = np.tile([1.0, 0, 0, 1], (5, 1))
+    u0[1, 0] = np.nan
     with pytest.raises(SolveError, match=r"quartic: trajectory 1 from .* cannot be integrated"):
-        Quartic().simulate(u0=[[1.0, 0, 0, 1], [np.nan, 0, 0, 1]], t_end=1.0, dt=0.5)
+        SYSTEMS["quartic"].simulate(u0=u0, t_end=5.0, dt=0.05)
