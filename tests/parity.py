@@ -11,6 +11,8 @@ from pnde.model import Model
 SYSTEMS = {
     "quartic": systems.get("quartic"),
     "lotka-volterra": systems.get("lotka-volterra"),
+    "pendulum-4": systems.get("pendulum", n=4),
+    "pendulum-8": systems.get("pendulum", n=8),
     "ieee14": systems.get("ieee14"),
 }
 METHODS = ("nde", "snde", "pnde")

@@ -8,9 +8,9 @@ const PRECISIONS = Dict("float32" => Float32, "float64" => Float64)
 # The configuration knows a family of methods by its member in the embedded engine: of order 5, of high order, and stiff.
 const SOLVERS = Dict("tsit5" => Tsit5(), "dopri5" => Tsit5(), "dopri8" => Vern9(), "kvaerno5" => Rodas5P())
 
-# "discretise", the gradient of the steps, has as its nearest relative here the quadrature along the saved solution.
+# "discretise", the gradient of the steps, has as its nearest relative here the adjoint along the saved solution.
 const ADJOINTS = Dict(
-    "discretise" => GaussAdjoint(; autojacvec = ZygoteVJP()),
+    "discretise" => InterpolatingAdjoint(; autojacvec = ZygoteVJP()),
     "backsolve" => BacksolveAdjoint(; autojacvec = ZygoteVJP(), checkpointing = false),
 )
 

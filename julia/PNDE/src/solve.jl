@@ -14,7 +14,9 @@ How an ODE is solved.
   - `rtol`, `atol`: tolerances; `step`: or a fixed step; `max_steps`: rejected ones included.
   - `retract`: `:step`, every accepted step and saved state is put back on the manifold; `:save`, saved states are;
     `:never`, as in the paper.
-  - `adjoint`: a SciMLSensitivity algorithm for derivatives.
+  - `adjoint`: a SciMLSensitivity algorithm for derivatives. The default integrates the gradient with the adjoint state,
+    under the same tolerances; `GaussAdjoint` has it from a quadrature that no tolerance controls, which is off by 1e-5
+    where a segment takes but a step or two.
 """
 Base.@kwdef struct Settings{S, H, A}
     solver::S = Tsit5()
@@ -23,7 +25,7 @@ Base.@kwdef struct Settings{S, H, A}
     max_steps::Int = 100_000
     step::H = nothing
     retract::Symbol = :step
-    adjoint::A = GaussAdjoint(; autojacvec = ZygoteVJP())
+    adjoint::A = InterpolatingAdjoint(; autojacvec = ZygoteVJP())
 end
 
 "The keywords of `solve` that belong to the settings, for times of type T."
