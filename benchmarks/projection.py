@@ -4,7 +4,8 @@
     python benchmarks/projection.py --full --output projection.csv
 
 `solve` is v - Gᵀ solve(G Gᵀ, G v) by `jnp.linalg.solve`, which JAX differentiates itself. All methods start from the
-state, so the Jacobian is part of the time, and the backward pass gives the gradients with respect to state and velocity.
+state, so the Jacobian is part of the time, and the backward pass gives the gradients with respect to state
+and velocity.
 Calls are interleaved between the methods, so that a busy machine slows all of them.
 """
 
