@@ -24,7 +24,7 @@ from pnde.engines.jax.structure import (
     AbstractJacobian,
     DenseJacobian,
     InverseMetric,
-    inverse_norm,
+    weigh,
 )
 from pnde.systems.rods import Chain
 
@@ -73,71 +73,77 @@ class ChainJacobian(AbstractJacobian):
 
 
 class ChainFactor(AbstractFactor):
-    """The block Cholesky factor of the row-scaled S. Its error grows with κ(DG)², as that of the dense one.
+    """The block Cholesky factor of S. Its error grows with κ(DG)² for the best row scaling D, as that of the dense one.
+
+    (A Cholesky factorisation does not see the scaling of rows, so they are not scaled.)
 
     - `own`: 1/a, b and 1/c of the blocks L_ii = [[a, 0], [b, c]], each `(N,)`.
     - `before`: the entries of L_i,i-1, row by row, each `(N,)`; 0 for the first link.
-    - `scale`: the rows of G are multiplied by it.
     """
 
     own: tuple[Float[Array, " N"], ...]
     before: tuple[Float[Array, " N"], ...]
-    scale: Float[Array, "2 N"]
     rcond: Float[Array, ""]
 
     @classmethod
     def of(cls, G: ChainJacobian, W: Float[Array, " 4N"] | None) -> ChainFactor:
-        weights = jnp.ones((4, G.link.shape[1]), G.link.dtype) if W is None else W.reshape(4, -1)
         here, behind = (G.link, G.rate), (_previous(G.link), _previous(G.rate))
+        weights = jnp.ones((4, G.link.shape[1]), G.link.dtype) if W is None else W.reshape(4, -1)
+        shared = _previous(weights)
         # A link moves with the bobs at both its ends, but for the first, which hangs on a point at rest. It shares the
         # first of them with the link before.
-        a, b, _, c = _block(here, here, weights + _previous(weights))
-        d, e, f, g = _block(here, behind, -_previous(weights))
-        scale = jnp.stack([inverse_norm(a), inverse_norm(c)])
-        (s, t), (s_behind, t_behind) = scale, _previous(scale)
-        diagonal = (a * s * s, b * s * t, c * t * t)
-        coupling = (d * s * s_behind, e * s * t_behind, f * t * s_behind, g * t * t_behind)
+        a, b, _, c = _block(here, here, weights + shared)
+        coupling = _block(here, behind, -shared)
 
         def eliminate(previous, blocks):
-            pivot, b, other = previous
+            p, b, q = previous  # 1/a, b and 1/c
             a_ii, b_ii, c_ii, d, e, f, g = blocks
-            d = d * pivot
-            e = (e - d * b) * other
-            f = f * pivot
-            g = (g - f * b) * other
-            pivot = jax.lax.rsqrt(a_ii - d * d - e * e)
-            b = (b_ii - d * f - e * g) * pivot
-            other = jax.lax.rsqrt(c_ii - f * f - g * g - b * b)
-            return (pivot, b, other), (pivot, b, other, d, e, f, g)
+            d = d * p
+            e = (e - d * b) * q
+            f = f * p
+            g = (g - f * b) * q
+            p = jax.lax.rsqrt(a_ii - d * d - e * e)
+            b = (b_ii - d * f - e * g) * p
+            q = jax.lax.rsqrt(c_ii - f * f - g * g - b * b)
+            return (p, b, q), (p, b, q, d, e, f, g)
 
         start = (jnp.zeros_like(a[0]),) * 3
-        _, factor = jax.lax.scan(eliminate, start, diagonal + coupling)
-        pivots = 1 / jnp.stack([factor[0], factor[2]])
-        rcond = (jnp.min(pivots) / jnp.max(pivots)) ** 2
-        return cls(own=factor[:3], before=factor[3:], scale=scale, rcond=rcond)
+        _, factor = jax.lax.scan(eliminate, start, (a, b, c, *coupling))
+        # The pivots of S with its rows scaled to length one.
+        pivots = 1 / jnp.stack([a * factor[0] ** 2, c * factor[2] ** 2])
+        return cls(own=factor[:3], before=factor[3:], rcond=jnp.min(pivots) / jnp.max(pivots))
+
+    def decompose(self, G, W, v, b):
+        def gram(lam):
+            return G.apply(weigh(W, G.transpose_apply(lam)))
+
+        # S is symmetric, and solving again is cheaper than the transpose that JAX would make of the scans.
+        lam = jax.lax.custom_linear_solve(
+            gram, G.apply(v) + b, lambda _, right: self.solve(right), symmetric=True
+        )
+        return v - weigh(W, G.transpose_apply(lam)), lam
 
     def solve(self, b):
         blocks = self.own + self.before
-        scaled = self.scale * b.reshape(2, -1)
-        zero = jnp.zeros_like(scaled[0, 0])
+        zero = jnp.zeros_like(b[0])
 
-        def forward(previous, row):
-            x_before, y_before = previous
-            pivot, b, other, d, e, f, g, x, y = row
-            x = (x - d * x_before - e * y_before) * pivot
-            y = (y - f * x_before - g * y_before - b * x) * other
+        def forward(before, row):
+            x_before, y_before = before
+            p, b, q, d, e, f, g, x, y = row
+            x = (x - d * x_before - e * y_before) * p
+            y = (y - f * x_before - g * y_before - b * x) * q
             return (x, y), (x, y)
 
-        def backward(following, row):
-            from_x, from_y = following  # what L_i+1,iᵀ carries back
-            pivot, b, other, d, e, f, g, x, y = row
-            y = (y - from_y) * other
-            x = (x - from_x - b * y) * pivot
+        def backward(after, row):
+            from_x, from_y = after  # what L_i+1,iᵀ carries back
+            p, b, q, d, e, f, g, x, y = row
+            y = (y - from_y) * q
+            x = (x - from_x - b * y) * p
             return (d * x + f * y, e * x + g * y), (x, y)
 
-        _, halfway = jax.lax.scan(forward, (zero, zero), (*blocks, *scaled))
+        _, halfway = jax.lax.scan(forward, (zero, zero), (*blocks, *b.reshape(2, -1)))
         _, solution = jax.lax.scan(backward, (zero, zero), (*blocks, *halfway), reverse=True)
-        return (self.scale * jnp.stack(solution)).reshape(-1)
+        return jnp.concatenate(solution)
 
 
 @operator.register
