@@ -256,5 +256,6 @@ class TestStart:
 
 
 def run_python(code):
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=os.environ, capture_output=True, text=True)
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env=os.environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
