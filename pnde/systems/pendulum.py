@@ -40,7 +40,7 @@ class Pendulum(System):
     name = "pendulum"
     time_unit = "s"
     order = 2
-    models = ("nde", "snde:20", "snde:200", "pnde")
+    models = ("angular-nde", "snde:20", "snde:200", "pnde")
     t_end, dt, test_t_end = 10.0, 0.01, 5.0
 
     def __init__(
@@ -142,6 +142,13 @@ class Pendulum(System):
         if "status" in ds:
             out["constraint_error"] = (("trajectory", "time"), constraint_error(g))
         return out.assign_coords(state=list(twin.states), units=("state", list(twin.units)))
+
+    def draw(self, truth: xr.Dataset, forecasts: dict[str, xr.Dataset]) -> dict[str, Any]:
+        """The path of the last bob."""
+        from pnde import plot
+
+        last = (f"x_{self.n}", f"y_{self.n}")
+        return {"phase": plot.phase(truth, forecasts, states=last)}
 
     def _angular_rhs(self, z: Any, t: Any) -> Any:
         """ż of one state (θ, ω)."""
