@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pnde.config import SolverConfig
-from pnde.constraints import Conserved, Constraint, Linear
+from pnde.constraints import Conserved, Constraint
 from pnde.engines import Status, get
 from pnde.engines.jax.solve import evaluations, solve
 from pnde.model import initial_weights
@@ -51,7 +51,7 @@ def residual(model, solution, times):
 # Counts
 
 
-@pytest.mark.parametrize("solver", ["tsit5", "dopri5", "dopri8"])
+@pytest.mark.parametrize("solver", ["tsit5", "dopri8"])
 @pytest.mark.parametrize("step", [0.1, None])
 def test_evaluations_are_those_that_happen(solver, step):
     """A system whose steps are rejected now and then, so that these count as well."""
@@ -74,22 +74,17 @@ def test_evaluations_are_those_that_happen(solver, step):
 
 
 def test_the_solution_of_a_known_system():
-    times = np.array([0.5, 1.0, 1.7])
+    """Each trajectory at times of its own."""
+    times = np.array([[0.5, 1.0, 1.7], [1.0, 1.1, 3.0]])
     settings = SolverConfig(solver="dopri8", rtol=1e-11, atol=1e-11)
     solution = get("jax").integrate(
         lambda u, t: jnp.stack([-u[0], 2 * t]), np.array([[1.0, 0], [2, 1]]), times, settings
     )
     np.testing.assert_array_equal(solution.status, Status.OK)
-    for u, (x, y) in zip(solution.u, [[1, 0], [2, 1]], strict=True):
-        np.testing.assert_allclose(u[:, 0], x * np.exp(0.5 - times), rtol=1e-10)
-        np.testing.assert_allclose(u[:, 1], y + times**2 - 0.25, rtol=1e-10)
-
-
-def test_times_of_its_own_for_each_trajectory():
-    times = np.array([[0.0, 0.3, 1.0], [1.0, 1.1, 4.0]])
-    settings = SolverConfig(rtol=1e-10, atol=1e-10)
-    u = get("jax").integrate(lambda u, t: -t * u, np.ones((2, 1)), times, settings).u[..., 0]
-    np.testing.assert_allclose(u, np.exp((times[:, :1] ** 2 - times**2) / 2), rtol=1e-6)
+    decay = [[1], [2]] * np.exp(times[:, :1] - times)
+    np.testing.assert_allclose(solution.u[..., 0], decay, rtol=1e-10)
+    rise = [[0], [1]] + times**2 - times[:, :1] ** 2
+    np.testing.assert_allclose(solution.u[..., 1], rise, rtol=1e-10)
 
 
 # Statuses
@@ -169,12 +164,6 @@ def test_singular_law_at_a_state_is_reported_for_its_trajectory(make_model):
     solution = rollout(model, [[1.0, 1.0], [3.0, 1.5], [0.8, 2.0]], times)
     np.testing.assert_array_equal(solution.status, [Status.OK, Status.RANK_DEFICIENT, Status.OK])
     np.testing.assert_array_equal(solution.u[1, 0], [3.0, 1.5])  # as far as it is known
-
-
-def test_law_with_dependent_rows_is_reported(make_model):
-    twice = Linear([[1.0, 2.0], [2.0, 4.0]])
-    model = make_model(lotka_volterra(), constraint=twice)
-    assert rollout(model, [[1.0, 1.0]], [0.0, 1.0]).status == Status.RANK_DEFICIENT
 
 
 @pytest.mark.parametrize("status", Status)

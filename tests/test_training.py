@@ -10,9 +10,10 @@ import pytest
 from pnde.config import Config, OptimiserConfig
 from pnde.constraints import Linear
 from pnde.data import segments
-from pnde.engines import Batch, TrainingState, get
+from pnde.engines import Batch, Status, TrainingState, get
 from pnde.engines.jax import fields, train
 from pnde.engines.jax.engine import _loss_and_gradient
+from pnde.engines.jax.stepping import Slots
 from pnde.errors import ConstraintError, IllConditionedWarning, SolveError
 from pnde.model import initial_weights
 from pnde.systems import quartic
@@ -306,10 +307,21 @@ def test_dependent_rows_are_named_before_training(make_model, splits, start, mon
             epochs_of(nearly, splits, start)
 
 
-def test_max_steps_is_the_reason_where_it_is(make_model, splits, start):
-    model = make_model(quartic(), "nde", epochs=1, batch_size=4, **{"solver.max_steps": 1})
-    with pytest.raises(SolveError, match=r"batch 1: .*max_steps"):
-        epochs_of(model, splits, start)
+def test_steps_are_stored_up_to_max_steps(make_model, splits):
+    def slots(**settings):
+        return Slots.for_training(make_model(quartic(), **settings), on_device)
+
+    on_device = train.on_device(splits[0], np.ones(14), jnp.float32)
+    assert slots().count == 4
+    few = slots(**{"solver.max_steps": 6})
+    assert few.too_few(Status.MAX_STEPS) and few.count == 6
+    assert few.too_few(Status.MAX_STEPS) and few.count is None
+    assert not few.too_few(Status.MAX_STEPS)
+    assert slots(**{"solver.max_steps": 3}).count is None
+    assert slots(adjoint="backsolve").count is None
+    reason = train._not_finite("training", 0, 2, Status.MAX_STEPS)
+    assert reason.startswith("the training loss is not finite in epoch 1, batch 3: ")
+    assert "max_steps" in reason
 
 
 def test_default_configuration_trains_in_single_and_rolls_out_in_double_precision(trained):
