@@ -5,8 +5,8 @@
     python benchmarks/overhead.py --output overhead.csv
 
 Models of a system are timed in turn in one run, so their ratios hold on a noisy machine; times are medians.
-`GEMM ratio` is the time of a train step over that of its matrix products alone, 3 × evaluations × network, at the rate of such
-products measured in the same run: 1 is the limit.
+`GEMM ratio` is the time of a train step over that of its matrix products alone, 3 × evaluations × network, at the rate
+of such products measured in the same run: 1 is the limit.
 """
 
 from __future__ import annotations

@@ -190,8 +190,8 @@ def _forecast(
         save_data(own.continued(select(run.data, "test"), system.test_t_end), path)
     truth = open_data(path)
     forecast = run.rollout(truth)
-    if angular:
-        truth, forecast = (systems.pendulum.cartesian(system, ds) for ds in (truth, forecast))
+    if isinstance(system, systems.pendulum) and angular:
+        truth, forecast = system.cartesian(truth), system.cartesian(forecast)
         forecast["state_error"] = state_error(truth, forecast)
     return truth, forecast
 

@@ -131,7 +131,10 @@ def test_states_outside_the_domain_are_named(data):
 def test_a_method_without_a_law(data):
     with pytest.raises(ConfigError, match="needs a law"):
         pnde.train(data.drop_attrs(), progress=False, **SETTINGS)
-    assert pnde.train(data.drop_attrs(), method="nde", progress=False, **SETTINGS).history.shape[0] == 3
+    assert (
+        pnde.train(data.drop_attrs(), method="nde", progress=False, **SETTINGS).history.shape[0]
+        == 3
+    )
 
 
 def test_nothing_is_written_when_the_input_is_bad(data, tmp_path):
@@ -244,7 +247,10 @@ def test_laws_of_time_keep_their_rate(tmp_path):
     u = (1 + times)[None, :, None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     ds = pnde.data.make_dataset(u, times, ["x", "y"])
     law = pnde.Constraint(
-        lambda u, t: jnp.sum(u**2) / (1 + t) ** 2, time_dependent=True, target=1.0, names=("radius",)
+        lambda u, t: jnp.sum(u**2) / (1 + t) ** 2,
+        time_dependent=True,
+        target=1.0,
+        names=("radius",),
     )
     run = pnde.train(ds, law, progress=False, **SETTINGS)
     forecast = run.rollout(t_end=2.0)

@@ -90,10 +90,16 @@ class JuliaEngine:
         self, model: Model, weights: Weights, batch: Batch
     ) -> tuple[float, Weights]:
         settings = model.config.solver
-        julia_model, segments = _julia_model(model, settings.precision), _segments(batch, settings.precision)
+        julia_model, segments = (
+            _julia_model(model, settings.precision),
+            _segments(batch, settings.precision),
+        )
         with translated():
             loss, gradient, *_ = pnde_module().loss_and_gradient(
-                julia_model, _to_julia(_flat(weights), settings.precision), segments, _settings(settings)
+                julia_model,
+                _to_julia(_flat(weights), settings.precision),
+                segments,
+                _settings(settings),
             )
             return float(loss), _weights(model, _to_python(gradient))
 
@@ -105,7 +111,11 @@ class JuliaEngine:
         state: TrainingState,
         on_step: Callable[[int, int, float, float], None],
     ) -> Iterator[Epoch]:
-        optimiser, dtype, seed = model.config.optimiser, model.config.solver.precision, model.config.seed
+        optimiser, dtype, seed = (
+            model.config.optimiser,
+            model.config.solver.precision,
+            model.config.seed,
+        )
         # Segments are shuffled once; an epoch shuffles the order of the batches (the reference's way). NumPy draws
         # both, so that both engines see the same.
         shuffle = np.random.default_rng(seed).permutation(len(train.u))
@@ -128,9 +138,13 @@ class JuliaEngine:
             for i, index in enumerate(order):
                 # Each step returns to Python, so that training can be interrupted between two of them.
                 with translated():
-                    loss, norm, status, steps = map(float, jl.step_b(trainer, batches[index][0], rate))
+                    loss, norm, status, steps = map(
+                        float, jl.step_b(trainer, batches[index][0], rate)
+                    )
                 if not np.isfinite(loss + norm):
-                    raise SolveError(_not_finite("training", f"epoch {epoch + 1}, batch {i + 1}", status))
+                    raise SolveError(
+                        _not_finite("training", f"epoch {epoch + 1}, batch {i + 1}", status)
+                    )
                 rows.append((loss, norm, steps))
                 on_step(i + 1, len(batches), loss, steps)
             valid_loss = _validate(trainer, valid_batches, epoch)
@@ -171,7 +185,11 @@ def _trainer(model: Model, state: TrainingState) -> Any:
             for prefix in ("mu.", "nu.")
         )
         precision = settings.precision
-        moments = (int(state.optimiser["count"]), _to_julia(mu, precision), _to_julia(nu, precision))
+        moments = (
+            int(state.optimiser["count"]),
+            _to_julia(mu, precision),
+            _to_julia(nu, precision),
+        )
     julia_model = _julia_model(model, settings.precision)
     with translated():
         return pnde_module().Trainer(
@@ -189,7 +207,9 @@ def _state(
 ) -> Callable[[], TrainingState]:
     # The trainer goes on changing its arrays, so they are copied now.
     weights = _weights(model, _to_python(trainer.θ))
-    mu, nu = (_weights(model, _to_python(moment)) for moment in (trainer.moments[0], trainer.moments[1]))
+    mu, nu = (
+        _weights(model, _to_python(moment)) for moment in (trainer.moments[0], trainer.moments[1])
+    )
     optimiser = {"count": np.asarray(int(trainer.count), np.int32)}
     optimiser |= {f"mu.{name}": value for name, value in mu.items()}
     optimiser |= {f"nu.{name}": value for name, value in nu.items()}
@@ -205,9 +225,7 @@ def _not_finite(what: str, where: str, status: float) -> str:
     return f"the {what} loss is not finite in {where}: {cause}"
 
 
-def _batches(
-    batch: Batch, order: np.ndarray, size: int, dtype: str
-) -> list[tuple[Any, int]]:
+def _batches(batch: Batch, order: np.ndarray, size: int, dtype: str) -> list[tuple[Any, int]]:
     """Batches on the Julia side, each with its number of segments."""
     chunks = [order[first : first + size] for first in range(0, len(order), size)]
     return [

@@ -23,7 +23,9 @@ def setup() -> None:
     try:
         import juliapkg
     except ImportError:
-        raise EngineError("pnde setup julia needs juliapkg: run pip install 'pnde[julia]'") from None
+        raise EngineError(
+            "pnde setup julia needs juliapkg: run pip install 'pnde[julia]'"
+        ) from None
     try:
         juliapkg.resolve()
         environment = Environment(Path(juliapkg.executable()), Path(juliapkg.project()))
@@ -34,8 +36,15 @@ def setup() -> None:
 
 
 def _load_once(environment: Environment) -> None:
-    command = [str(environment.executable), f"--project={environment.project}", "-e", "using PNDE, PythonCall"]
+    command = [
+        str(environment.executable),
+        f"--project={environment.project}",
+        "-e",
+        "using PNDE, PythonCall",
+    ]
     outcome = subprocess.run(command, capture_output=True, text=True)
     if outcome.returncode:
         first = next((line for line in outcome.stderr.splitlines() if line.startswith("ERROR")), "")
-        raise EngineError(f"the Julia package PNDE does not load: {first}", traceback=outcome.stderr)
+        raise EngineError(
+            f"the Julia package PNDE does not load: {first}", traceback=outcome.stderr
+        )
