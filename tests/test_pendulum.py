@@ -7,7 +7,7 @@ import pytest
 from pnde import systems
 from pnde.data import make_dataset
 from pnde.engines import get
-from pnde.errors import ConfigError, ConstraintError, DataError
+from pnde.errors import ConfigError, ConstraintError, DataError, PndeError
 from pnde.model import initial_weights
 from pnde.systems.pendulum import to_angular, to_cartesian
 from pnde.systems.rods import Rods
@@ -208,6 +208,29 @@ class TestLaw:
             "stretching of rod 1",
             "stretching of rod 2",
         )
+
+
+class TestAnimation:
+    def test_film(self, truths, tmp_path):
+        from PIL import Image
+
+        from pnde import plot
+
+        ds = truths["cartesian"][1].isel(time=slice(0, 21))
+        late = ds.isel(trajectory=[1, 2]).copy(deep=True)
+        late["u"][0, 10:] = np.nan  # a forecast that failed on its way
+        path = plot.animate(ds, {"PNDE": late, "NDE": late}, tmp_path / "film.gif", fps=10)
+        with Image.open(path) as film:
+            assert film.n_frames == 11
+            assert film.info["duration"] == 100
+
+    def test_what_cannot_be_filmed(self, truths, tmp_path):
+        from pnde import plot
+
+        with pytest.raises(DataError, match="Cartesian coordinates"):
+            plot.animate(None, truths["angular"][1], tmp_path / "film.gif")
+        with pytest.raises(PndeError, match=r"not \.png"):
+            plot.animate(None, truths["cartesian"][1], tmp_path / "film.png")
 
 
 class TestForecast:

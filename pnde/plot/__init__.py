@@ -4,6 +4,7 @@ The figures have the paper's colours and the width of its column (245 pt), and t
 in grey too, by their lines.
 """
 
+from ._animate import animate
 from ._check import check
 from ._errors import errors
 from ._grid import active_power, diagram, voltage
@@ -14,6 +15,7 @@ from ._trajectories import trajectories
 
 __all__ = [
     "active_power",
+    "animate",
     "check",
     "diagram",
     "errors",
