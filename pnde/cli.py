@@ -177,7 +177,9 @@ def train(
         )
     values = _parameters(parameters) | ({} if n is None else {"n": n})
     system = system_for(source, values)
-    kind = "data" if system is None else "grid" if source not in names else source
+    kind = (
+        "data" if system is None else "grid" if isinstance(system, systems.power_grid) else source
+    )
     base = Config.preset(kind, preset) if config_file is None else Config.read(config_file)
     config = Config.make(base, **_parameters(changes))
     default = ("nde", "pnde") if system is None else system.models

@@ -32,6 +32,7 @@ from ._style import (
 POINT: dict[str, Any] = {"color": "#D55E00", "linestyle": (0, (4, 2))}
 MARKERS = {"slack": "D", "source": "s", "load": "o"}
 COLOURS = colormaps["viridis"]
+MOST_BUSES = 12
 # Up to this many buses every bus is drawn with its number.
 SMALL_GRID = 40
 
@@ -51,13 +52,13 @@ def active_power(
 
     - `system`: the grid's system, such as ``pnde.systems.ieee14()``.
     - `forecasts`: forecasts by the name of their model, or a single one.
-    - `buses`: numbers or names; all load buses by default.
+    - `buses`: numbers or names; by default the load buses, of more than 12 those that draw most.
     - `axes`: axes to draw on, one for each bus.
 
     **Returns:** the axes, one for each bus.
     """
     grid = system.grid
-    at = grid.loads if buses is None else [grid.index(bus) for bus in buses]
+    at = _chosen(grid, grid.loads, buses)
     set_points = {k: grid.buses.active[k] for k in at}
     values = {name: system.active_power(ds).values for name, ds in named(forecasts).items()}
     axes = _bundles(grid, forecasts, values, set_points, "active power (p.u.)", "set-point", axes)
@@ -74,12 +75,13 @@ def voltage(
 ) -> np.ndarray:
     """Voltage magnitude over time, a panel for each bus, with the operation point dashed.
 
-    The arguments are those of `active_power`; all sources by default.
+    The arguments are those of `active_power`; by default the sources, of more than 12 those that
+    inject most.
 
     **Returns:** the axes, one for each bus.
     """
     grid = system.grid
-    at = grid.sources if buses is None else [grid.index(bus) for bus in buses]
+    at = _chosen(grid, grid.sources, buses)
     rest = np.abs(grid.voltage(system.operation_point))
     values = {name: system.voltage(ds).values for name, ds in named(forecasts).items()}
     points = {k: rest[k] for k in at}
@@ -140,6 +142,14 @@ def diagram(
     return flat
 
 
+def _chosen(grid: Any, default: np.ndarray, buses: Sequence[int | str] | None) -> list[int]:
+    """Positions of the buses to draw."""
+    if buses is not None:
+        return [grid.index(bus) for bus in buses]
+    largest = np.argsort(-np.abs(grid.buses.active[default]), kind="stable")[:MOST_BUSES]
+    return sorted(default[largest].tolist())
+
+
 def _bundles(
     grid: Any,
     forecasts: xr.Dataset | Mapping[str, xr.Dataset],
@@ -173,6 +183,7 @@ def _bundles(
                 ax.plot([], [], color=lines[name]["color"], label=name)
             if np.isfinite(point):
                 ax.axhline(point, linewidth=0.8, zorder=3, label=point_label, **POINT)
+            _limit(ax, [values[name][..., k] for name in sets], point)
             bus = grid.bus_label(k)
             ax.set_title(bus[0].upper() + bus[1:])
             ax.margins(x=0)
@@ -184,6 +195,16 @@ def _bundles(
                 ax.set(xlabel=time_axis_label(first), ylabel=label)
         legend(flat, own)
     return flat
+
+
+def _limit(ax: Axes, values: Sequence[np.ndarray], point: float) -> None:
+    """Let a few trajectories that run away leave the panel instead of setting its scale."""
+    every = np.concatenate([part[np.isfinite(part)] for part in values])
+    low, high = np.quantile(every, [0.02, 0.98])
+    if np.isfinite(point):
+        low, high = min(low, point), max(high, point)
+    if np.ptp(every) > 4 * (high - low) > 0:
+        ax.set_ylim(low - 0.3 * (high - low), high + 0.3 * (high - low))
 
 
 def _bus_errors(system: Any, ds: xr.Dataset | None, time: float | None) -> np.ndarray:

@@ -160,6 +160,31 @@ class PowerGrid(System):
         u[network.pinned] = self.constraint.target[loads:]
         return u
 
+    def continued(self, ds: xr.Dataset, t_end: float) -> xr.Dataset:
+        # A slow system: 500 samples draw it well, and 5000 of every bus fill the disk.
+        u0 = ds["u"].transpose("trajectory", "time", "state").values[:, 0]
+        longer = self.simulate(t_end=t_end, dt=max(self.dt, t_end / 500), u0=u0)
+        return longer.assign_coords(trajectory=ds["trajectory"].values)
+
+    def measures(self, forecast: xr.Dataset) -> dict[str, float]:
+        """Median distance to the operation point at the end; infinite for a failed trajectory."""
+        last = self.distance(forecast).transpose("trajectory", "time").values[:, -1]
+        end = f"{float(forecast['time'][-1]):g} s"
+        away = np.where(np.isfinite(last), last, np.inf)
+        return {f"distance to rest, median (t = {end})": float(np.median(away))}
+
+    def draw(self, truth: xr.Dataset, forecasts: dict[str, xr.Dataset]) -> dict[str, Any]:
+        from pnde import plot
+
+        # As in the paper: what the law changes, beside the plain model.
+        pair = {k: ds for k, ds in forecasts.items() if ds.attrs.get("method") != "snde"}
+        shown = pair or forecasts
+        return {
+            "power": plot.active_power(self, shown),
+            "voltage": plot.voltage(self, shown),
+            "grid": plot.diagram(self, shown),
+        }
+
     def active_power(self, ds: xr.Dataset) -> xr.DataArray:
         """Active power injected at every bus, p.u., `(trajectory, time, bus)`."""
         return self._by_bus(ds, self.grid.injected_power(self._voltage(ds)).real, "active_power")
