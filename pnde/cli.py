@@ -250,15 +250,15 @@ def rollout(
 ) -> None:
     """Forecast with the run or runs in FOLDER and save the result (.nc, .csv, .npz)."""
     from pnde.data import save_data
-    from pnde.experiment import runs_in
+    from pnde.experiment import file_name, runs_in
     from pnde.metrics import table
 
     forecasts = {run.label: run.rollout(initial, t_end, dt) for run in runs_in(folder, _law(law))}
     target = output or folder / "forecast.nc"
     for label, forecast in forecasts.items():
         # One file for each of several runs.
-        name = label.lower().replace(" ", "-").replace("γ=", "")
-        path = target if len(forecasts) == 1 else target.with_stem(f"{target.stem}-{name}")
+        stem = f"{target.stem}-{file_name(label)}"
+        path = target if len(forecasts) == 1 else target.with_stem(stem)
         save_data(forecast, path)
         click.echo(f"{label}: {path}")
     _print_table(table(forecasts))
@@ -269,22 +269,28 @@ def rollout(
 @_law_option
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; FOLDER by default")
-def plot(folder: Path, law: str | None, t_end: float | None, output: Path | None) -> None:
+@click.option("--animate", is_flag=True, help="film a pendulum too: animation.gif")
+def plot(
+    folder: Path, law: str | None, t_end: float | None, output: Path | None, animate: bool
+) -> None:
     """Draw the errors, trajectories and training history of the run or runs in FOLDER."""
     from pnde import plot as draw
-    from pnde.experiment import runs_in
+    from pnde.experiment import cartesian, file_name, runs_in
 
     runs, output = runs_in(folder, _law(law)), output or folder
-    forecasts = {run.label: run.rollout(t_end=t_end) for run in runs}
-    truth = pnde.select(runs[0].data, "test")
+    pairs = [cartesian(run, run.rollout(t_end=t_end)) for run in runs]
+    forecasts = {run.label: forecast for run, (_, forecast) in zip(runs, pairs, strict=True)}
+    truth = pairs[-1][0]
     output.mkdir(parents=True, exist_ok=True)
     with draw.style():
         _save(draw.errors(forecasts), output / "errors.png")
         if truth.sizes["state"] > 1:
             _save(draw.phase(truth, forecasts), output / "phase.png")
         for run in runs:
-            name = "history" if len(runs) == 1 else f"history-{run.model.config.method}"
+            name = "history" if len(runs) == 1 else f"history-{file_name(run.label)}"
             _save(draw.history(run.history), output / f"{name}.png")
+    if animate:
+        click.echo(str(draw.animate(truth, forecasts, output / "animation.gif")))
 
 
 @main.command()

@@ -21,6 +21,7 @@ from pnde import systems
 from pnde.config import Config
 from pnde.data import open_data, save_data, select, split_data, time_matrix
 from pnde.errors import ConfigError, RunError, SolveError, nearest
+from pnde.laws import system_of
 from pnde.metrics import state_error, table
 from pnde.run import Run, load, resume, train
 from pnde.systems import System
@@ -188,12 +189,24 @@ def _forecast(
     if not path.exists():
         own = angular_twin(system) if angular else system
         save_data(own.continued(select(run.data, "test"), system.test_t_end), path)
-    truth = open_data(path)
-    forecast = run.rollout(truth)
-    if isinstance(system, systems.pendulum) and angular:
+    return cartesian(run, run.rollout(open_data(path)), open_data(path))
+
+
+def cartesian(
+    run: Run, forecast: xr.Dataset, truth: xr.Dataset | None = None
+) -> tuple[xr.Dataset, xr.Dataset]:
+    """Truth (the run's test trajectories by default) and forecast, with a pendulum's angles turned into positions."""
+    truth = select(run.data, "test") if truth is None else truth
+    system = system_of(run.data)
+    if isinstance(system, systems.pendulum) and run.model.features == "angles":
         truth, forecast = system.cartesian(truth), system.cartesian(forecast)
         forecast["state_error"] = state_error(truth, forecast)
     return truth, forecast
+
+
+def file_name(label: str) -> str:
+    """A run's label as a part of a file's name."""
+    return label.lower().replace(" ", "-").replace("γ=", "")
 
 
 def _end(ds: xr.Dataset) -> float:
