@@ -15,6 +15,7 @@ from pnde.engines.jax.projection import project
 
 FOLDER = Path(__file__).parent / "golden"
 
+
 @pytest.fixture(scope="module", params=SYSTEMS)
 def name(request):
     return request.param
@@ -40,7 +41,9 @@ def segments_of(system, golden):
     """The segments of golden.jl: the later points are off the first by `wave`."""
     u = golden["u"]
     points = u[:, None] + 0.1 * np.arange(5)[:, None] * wave(len(u), 5, u.shape[1])
-    return Batch(points, np.broadcast_to(golden["dt"] * np.arange(5), points.shape[:2]), golden["h"])
+    return Batch(
+        points, np.broadcast_to(golden["dt"] * np.arange(5), points.shape[:2]), golden["h"]
+    )
 
 
 def test_law(system, golden):
@@ -72,7 +75,9 @@ def test_projection_and_its_derivative(golden, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_velocity(system, golden, method):
     model = model_of(system, method)
-    actual = get("jax").velocity(model, weights_of(model), golden["u"], np.zeros(2), golden["h"] - 0.1)
+    actual = get("jax").velocity(
+        model, weights_of(model), golden["u"], np.zeros(2), golden["h"] - 0.1
+    )
     close(actual, golden["velocity"][method])
 
 
@@ -80,7 +85,9 @@ def test_velocity(system, golden, method):
 def test_loss_and_gradient(system, golden, method):
     # Small enough steps, with the sample times among them, are exact to rounding.
     model = model_of(system, method, step=float(golden["dt"]) / 64)
-    loss, gradient = get("jax").loss_and_gradient(model, weights_of(model), segments_of(system, golden))
+    loss, gradient = get("jax").loss_and_gradient(
+        model, weights_of(model), segments_of(system, golden)
+    )
     expected = golden["training"][method]
     close(loss, expected["loss"])
     close(flat(gradient), expected["gradient"])
@@ -98,4 +105,6 @@ def test_rollout(system, golden, method):
 def test_files_are_small_and_say_their_versions():
     for file in FOLDER.glob("*.json"):
         assert file.stat().st_size < 200_000, file
-        assert {"julia", "PNDE", "SciMLSensitivity"} <= json.loads(file.read_text())["versions"].keys()
+        assert {"julia", "PNDE", "SciMLSensitivity"} <= json.loads(file.read_text())[
+            "versions"
+        ].keys()

@@ -21,7 +21,8 @@ from pnde.errors import EngineError
 SETTINGS = {"epochs": 3, "width": 16, "batch_size": 64, "learning_rate": 1e-2}
 
 live = pytest.mark.skipif(
-    not environment.is_set_up(), reason="no Julia with the package PNDE: pip install 'pnde[julia]', pnde setup julia"
+    not environment.is_set_up(),
+    reason="no Julia with the package PNDE: pip install 'pnde[julia]', pnde setup julia",
 )
 
 
@@ -41,7 +42,11 @@ def segments_of(system, dt):
     u = states_of(system)
     points = u[:, None] + 0.05 * np.arange(5)[:, None] * wave(len(u), 5, u.shape[1])
     law = system.constraint.bind(system.states)
-    return Batch(points, np.broadcast_to(dt * np.arange(5), points.shape[:2]), get("jax").law(law, u, np.zeros(len(u))))
+    return Batch(
+        points,
+        np.broadcast_to(dt * np.arange(5), points.shape[:2]),
+        get("jax").law(law, u, np.zeros(len(u))),
+    )
 
 
 @pytest.mark.julia
@@ -60,7 +65,9 @@ class TestParity:
         model = model_of(SYSTEMS[name], method, projection=projection)
         u = states_of(SYSTEMS[name])
         c = get("jax").law(model.constraint, u, np.zeros(3)) - 0.1
-        ours, theirs = (run(model, weights_of(model), u, np.zeros(3), c) for run in both("velocity"))
+        ours, theirs = (
+            run(model, weights_of(model), u, np.zeros(3), c) for run in both("velocity")
+        )
         close(ours, theirs, 1e-10)
 
     @pytest.mark.parametrize("method", METHODS)
@@ -81,7 +88,9 @@ class TestParity:
         u0, times = states_of(SYSTEMS[name]), np.linspace(0, 0.5, 6)
         c = get("jax").law(model.constraint, u0, np.zeros(3))
         settings = SolverConfig(solver="tsit5", step=0.01, retract=retract)
-        ours, theirs = (run(model, weights_of(model), u0, times, c, settings) for run in both("rollout"))
+        ours, theirs = (
+            run(model, weights_of(model), u0, times, c, settings) for run in both("rollout")
+        )
         close(ours.u, theirs.u)
         np.testing.assert_array_equal(ours.status, theirs.status)
         np.testing.assert_array_equal(ours.steps, theirs.steps)
@@ -96,7 +105,9 @@ class TestEngine:
         exact = model_of(system, "pnde", step=0.1 / 64)
         expected_loss, expected = get("jax").loss_and_gradient(exact, weights_of(exact), batch)
         for adjoint in ("discretise", "backsolve"):
-            model = model_of(system, "pnde", precision="float32", adjoint=adjoint, rtol=1e-5, atol=1e-5)
+            model = model_of(
+                system, "pnde", precision="float32", adjoint=adjoint, rtol=1e-5, atol=1e-5
+            )
             loss, gradient = get("julia").loss_and_gradient(model, weights_of(model), batch)
             assert gradient["layers.0.weight"].dtype == np.float32
             close(loss, expected_loss, 1e-4)
@@ -106,7 +117,9 @@ class TestEngine:
         system = SYSTEMS["quartic"]
         u0, times = states_of(system), np.linspace(0, 2, 5)
         settings = SolverConfig(solver="dopri8", rtol=1e-11, atol=1e-11, retract="step")
-        ours, theirs = (run(system.rhs, u0, times, settings, system.constraint) for run in both("integrate"))
+        ours, theirs = (
+            run(system.rhs, u0, times, settings, system.constraint) for run in both("integrate")
+        )
         close(ours.u, theirs.u, 1e-7)
         energies = get("jax").law(system.constraint, ours.u.reshape(-1, 4), 0.0).reshape(3, 5)
         assert np.abs(energies - energies[:, :1]).max() < 1e-14
@@ -118,7 +131,9 @@ class TestEngine:
         moving = pnde.Constraint(
             lambda u, t: u[0] - 2 * t, time_dependent=True, julia="(u, t) -> u[1] - 2t"
         )
-        scaled = pnde.Conserved(lambda u: 3 * u[0], julia="(; k) -> (u -> k * u[1])", julia_parameters={"k": 3.0})
+        scaled = pnde.Conserved(
+            lambda u: 3 * u[0], julia="(; k) -> (u -> k * u[1])", julia_parameters={"k": 3.0}
+        )
         rod = pnde.Holonomic(lambda q: q[0] ** 2 + q[1] ** 2, julia="q -> q[1]^2 + q[2]^2")
         pinned = pnde.Pinned(["b"], 0.0)
         for law in (radius, moving, scaled, rod, pinned, radius & moving & pinned):
@@ -134,6 +149,7 @@ class TestEngine:
 
     def test_a_law_without_a_twin_is_one_sentence(self):
         with pytest.raises(EngineError, match=r"'energy' is a Python function.*julia="):
+
             def energy(u):
                 return u[0] ** 2
 
@@ -141,7 +157,11 @@ class TestEngine:
 
     def test_julia_s_errors_are_translated(self):
         with pytest.raises(EngineError, match=r"julia: .*nonsense") as caught:
-            get("julia").law(pnde.Conserved(lambda u: u[0], julia="u -> nonsense(u)"), np.zeros((1, 2)), np.zeros(1))
+            get("julia").law(
+                pnde.Conserved(lambda u: u[0], julia="u -> nonsense(u)"),
+                np.zeros((1, 2)),
+                np.zeros(1),
+            )
         assert "\n" not in str(caught.value)
         assert "Stacktrace" in caught.value.traceback
 
@@ -195,7 +215,9 @@ class TestStart:
         monkeypatch.delenv("PYTHON_JULIACALL_EXE", raising=False)
         monkeypatch.delenv("PYTHON_JULIACALL_PROJECT", raising=False)
         assert not environment.is_set_up()
-        with pytest.raises(EngineError, match=r"pip install 'pnde\[julia\]' and then pnde setup julia"):
+        with pytest.raises(
+            EngineError, match=r"pip install 'pnde\[julia\]' and then pnde setup julia"
+        ):
             get("julia")
 
     def test_an_environment_is_found_where_it_was_recorded(self, monkeypatch, tmp_path):
@@ -215,7 +237,10 @@ class TestStart:
         from pathlib import Path
 
         root = Path(pnde.__file__).parents[1]
-        assert tomllib.loads((root / "julia/PNDE/Project.toml").read_text())["uuid"] == environment._UUID
+        assert (
+            tomllib.loads((root / "julia/PNDE/Project.toml").read_text())["uuid"]
+            == environment._UUID
+        )
         assert environment._UUID in (root / "juliapkg.json").read_text()
 
     def test_a_julia_that_somebody_else_started_is_looked_at(self):

@@ -81,10 +81,12 @@ end
 Trajectories{T}(n, times, count) where {T} =
     Trajectories(fill(T(NaN), n, times, count), zeros(Int8, count), zeros(Int, count), zeros(Int, count))
 
-"The states `(n, reached)` at those of the times that the solve reached."
-function saved_states(solution, times)
+"The states `(n, reached)` at those of the times that the solve reached inside the domain."
+function saved_states(solution, times, domain = nothing)
     reached = count(splat(==), zip(solution.t, times))
-    return stack(vec, solution.u[1:reached])
+    # A step may leap over the border, and is found out at its end.
+    outside = domain === nothing ? nothing : findfirst(!domain, solution.u[1:reached])
+    return stack(vec, solution.u[1:(outside === nothing ? reached : max(outside - 1, 1))])
 end
 
 function record!(out::Trajectories, b, solution, saved)
@@ -127,7 +129,7 @@ function rollout_one!(out, b, model, θ, u0, times, c, settings)
         problem, settings.solver; saveat = times, callback = callbacks(projected ? retraction : nothing, domain, settings),
         options(settings, eltype(u0))...,
     )
-    saved = saved_states(solution, times)
+    saved = saved_states(solution, times, domain)
     if projected && settings.retract !== :never
         for k in axes(saved, 2)
             saved[:, k:k] = retraction(saved[:, k:k], times[k])
@@ -184,7 +186,7 @@ function integrate_one!(out, b, rhs!, u0, times, settings, law)
         problem, settings.solver; saveat = times, tstops = times,
         callback = callbacks(law === nothing ? nothing : retraction, domain, settings), options(settings, eltype(u0))...,
     )
-    saved = saved_states(solution, times)
+    saved = saved_states(solution, times, domain)
     if law !== nothing && settings.retract !== :never
         for k in axes(saved, 2)
             saved[:, k] = retraction(saved[:, k], times[k])
