@@ -198,13 +198,16 @@ def _bundles(
 
 
 def _limit(ax: Axes, values: Sequence[np.ndarray], point: float) -> None:
-    """Let a few trajectories that run away leave the panel instead of setting its scale."""
+    """Let a few trajectories that run away leave the panel instead of setting its scale.
+
+    `values` are ``(trajectory, time)``; all of them are seen at their start.
+    """
     every = np.concatenate([part[np.isfinite(part)] for part in values])
-    low, high = np.quantile(every, [0.02, 0.98])
-    if np.isfinite(point):
-        low, high = min(low, point), max(high, point)
+    starts = np.concatenate([part[:, 0] for part in values])
+    seen = np.concatenate([np.quantile(every, [0.02, 0.98]), starts, [point]])
+    low, high = np.nanmin(seen), np.nanmax(seen)
     if np.ptp(every) > 4 * (high - low) > 0:
-        ax.set_ylim(low - 0.3 * (high - low), high + 0.3 * (high - low))
+        ax.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
 
 
 def _bus_errors(system: Any, ds: xr.Dataset | None, time: float | None) -> np.ndarray:
