@@ -47,7 +47,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise damaged(path, error) from None
 
 
@@ -133,9 +133,10 @@ def write_history(folder: Path, history: pd.DataFrame) -> None:
 def read_history(folder: Path) -> pd.DataFrame:
     path = folder / "history.csv"
     try:
-        # Exact floats, so that a resumed run writes the same history as one never stopped.
-        return pd.read_csv(path, float_precision="round_trip")
-    except (OSError, ValueError) as error:
+        # Python reads numbers exactly, so that a resumed run writes the same history as one never stopped.
+        text = pd.read_csv(path, dtype=str)
+        return text.map(float).astype({"epoch": int})
+    except (OSError, ValueError, KeyError) as error:
         raise damaged(path, error) from None
 
 
