@@ -21,7 +21,7 @@ from pnde import systems
 from pnde.config import Config
 from pnde.data import open_data, save_data, select, split_data, time_matrix
 from pnde.errors import ConfigError, RunError, SolveError, nearest
-from pnde.laws import system_of
+from pnde.laws import law_for, system_of
 from pnde.metrics import state_error, table
 from pnde.run import Run, load, resume, train
 from pnde.systems import System
@@ -58,6 +58,13 @@ class Experiment:
     def run(self, folder: Path, progress: bool = True) -> pd.DataFrame:
         """Do everything that has not been done yet; the table of results."""
         system = self.system
+        if system is None and law_for(open_data(self.source), self.law) is None:
+            constrained = [name for name in self.models if settings(name)["method"] != "nde"]
+            if constrained:  # known before an unconstrained model has been trained for minutes
+                raise ConfigError(
+                    f"the model {constrained[0]} needs a law: name one with --law FILE.py:NAME, or "
+                    "train the plain model alone with --models nde"
+                )
         runs = {}
         for name in self.models:
             try:

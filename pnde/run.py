@@ -195,7 +195,9 @@ class Run:
                 f"a rollout to t_end = {t_end:g} with dt = {dt:g} from t = {start.max():g} is empty"
             )
         steps = max(1, round(span / dt))
-        return start + np.linspace(0, steps * dt, steps + 1)
+        # End where it was asked, if dt, which may come from differences of times, misses it by rounding.
+        length = span if abs(steps * dt - span) < 1e-6 * dt else steps * dt
+        return start + np.linspace(0, length, steps + 1)
 
 
 def train(

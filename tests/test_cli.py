@@ -79,7 +79,7 @@ def run(folder, monkeypatch):
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(run, folder, arguments, words):
-    result = run("train", *arguments, *SETTINGS)
+    result = run("train", *SETTINGS, *arguments)
     assert result.exit_code == 2, result.output
     assert words in result.output
     assert "Traceback" not in result.output
