@@ -17,6 +17,11 @@ from ._layout import make_dataset, not_increasing
 LABELS = ("trajectory", "split")
 JOIN = "@"
 
+# pandas reads numbers exactly from version 3 on, where it no longer wants to be asked.
+_EXACT: dict[str, Any] = (
+    {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
+)
+
 
 def read_csv(path: Path) -> xr.Dataset:
     """The data set in a CSV file; `open_data` describes the forms. `DataError` without the path."""
@@ -63,7 +68,7 @@ def _load(path: Path) -> tuple[pd.DataFrame, int]:
             skip_blank_lines=False,
             skipinitialspace=True,
             encoding="utf-8-sig",
-            float_precision="round_trip",
+            **_EXACT,
             index_col=False,
             low_memory=False,
         )
