@@ -142,7 +142,7 @@ class Conserved(Constraint):
 class Holonomic(Constraint):
     """Position constraints φ(q) = c of a second-order system with the state u = (q, q̇).
 
-    The velocity rows φ'(q) q̇ = 0 are added (paper, Eq. 14-15), so that positions stay on the manifold and velocities
+    The velocity rows φ'(q) q̇ = 0 are added (paper, Eq. 27-28), so that positions stay on the manifold and velocities
     stay tangent to it.
 
     **Arguments:**

@@ -17,7 +17,7 @@ SMALL_TARGET = 1e-2
 
 
 def state_error(truth: Any, u: Any) -> Any:
-    """Relative state error ‖u − û‖₂ / ‖u‖₂ for each trajectory and time (paper, Sec. V).
+    """Relative state error ‖u − û‖₂ / ‖u‖₂ for each trajectory and time (paper, Sec. IV).
 
     **Arguments:**
 

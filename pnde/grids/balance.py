@@ -16,7 +16,7 @@ from pnde.grids.network import Network
 class PowerBalance(Constraint):
     """Every load bus draws its active and reactive power, and every slack bus keeps its voltage.
 
-    The rows are P at the loads, Q at the loads (paper, Eq. 33-34 and appendix I), Re v and Im v at
+    The rows are P at the loads, Q at the loads (paper, Eq. 30-31 and appendix I), Re v and Im v at
     the slack buses, m = 2 L + 2 S, p.u. Their targets are the set-points, not what a trajectory
     happens to start with. The slack has rows of its own because a projection on the loads' rows
     alone would move its voltage.

@@ -1,4 +1,4 @@
-"""Power grids of grid-forming sources and constant loads (paper, Sec. IV B)."""
+"""Power grids of grid-forming sources and constant loads (paper, Sec. IV C)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class LotkaVolterra(System):
         )
 
     def conserved(self, u: Any) -> Any:
-        """V(x, y) (paper, Eq. 28)"""
+        """V(x, y) (paper, Eq. 23)"""
         xp = u.__array_namespace__()
         x, y = u
         return self.delta * x - self.gamma * xp.log(x) + self.beta * y - self.alpha * xp.log(y)

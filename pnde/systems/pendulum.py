@@ -23,7 +23,7 @@ class Pendulum(System):
     coordinates, (θ_1 … θ_N, ω_1 … ω_N), rad and rad/s, from the downward vertical and never wrapped, without a law.
     The truth is computed in angles, which cannot stretch a rod, so the same seed gives the same motion in both.
 
-    The equation of motion (paper, Eq. 29) is, with Δω_i = ω_i - ω_i-1 and a_ij = N - max(i, j) + 1,
+    The equation of motion (paper, Eq. 26) is, with Δω_i = ω_i - ω_i-1 and a_ij = N - max(i, j) + 1,
 
         A ω̇ = -B ω² - g s - b Δω,   A_ij = a_ij cos(θ_i - θ_j),  B_ij = a_ij sin(θ_i - θ_j),  s_i = (N - i + 1) sin θ_i.
 

@@ -57,7 +57,7 @@ class Quartic(System):
 
 
 def energy(u: Any) -> Any:
-    """E = ½(ẋ² + ẏ²) + ¼(x² + y²)² (paper, Eq. 24)"""
+    """E = ½(ẋ² + ẏ²) + ¼(x² + y²)² (paper, Eq. 19)"""
     x, y, vx, vy = u
     return 0.5 * (vx**2 + vy**2) + 0.25 * (x**2 + y**2) ** 2
 

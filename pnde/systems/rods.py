@@ -1,4 +1,4 @@
-"""The law of a chain of rigid rods (paper, Eq. 30-31)."""
+"""The law of a chain of rigid rods (paper, Eq. 27-28)."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ end
 """
     Holonomic(φ)
 
-Position constraints φ(q) = c of a second-order system u = (q, q̇), with their velocity rows φ'(q) q̇ (paper, Eq. 14-15).
+Position constraints φ(q) = c of a second-order system u = (q, q̇), with their velocity rows φ'(q) q̇ (paper, Eq. 27-28).
 """
 function Holonomic(φ; domain = nothing)
     function h(u)

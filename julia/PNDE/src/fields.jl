@@ -1,4 +1,4 @@
-# The vector fields of NDE, SNDE and PNDE (paper, Eq. 1, 9 and 20).
+# The vector fields of NDE, SNDE and PNDE (paper, Eq. 1, 8 and 16).
 
 "How the law enters the vector field."
 abstract type AbstractMethod end

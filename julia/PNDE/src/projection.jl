@@ -1,10 +1,10 @@
-# The projection p = v - W Gᵀλ with (G W Gᵀ) λ = G v + b (paper, Eq. 12-13 and Appendix A), and its derivative.
+# The projection p = v - W Gᵀλ with (G W Gᵀ) λ = G v + b (paper, Eq. 11-12 and Appendix A), and its derivative.
 #
 # With v' = v̇ - (W Gᵀ)˙ λ and b' = ḃ + Ġ p the derivative of the pair (p, λ) is the pair that belongs to (v', b'):
 #
 #     ṗ = v' - W Gᵀλ̇,     S λ̇ = G v' + b',     S = G W Gᵀ.
 #
-# Its transpose is the paper's backward pass (Eq. 14-16), extended by the metric and the offset:
+# Its transpose is the paper's backward pass (Eq. 13-15), extended by the metric and the offset:
 #
 #     S μ = G W p̅,   v̅ = p̅ - Gᵀμ,   G̅ = -μ pᵀ - λ (W v̅)ᵀ,   b̅ = -μ,   W̅ = -v̅ (Gᵀλ)ᵀ.
 #
@@ -59,7 +59,7 @@ p `(n, B)`; NaN for a state whose Gram matrix `algorithm` cannot factor, see [`c
 
 # References
 
-Projected Neural Differential Equations, Eq. 12-16 and Appendices A-C.
+Projected Neural Differential Equations, Eq. 11-15 and Appendices A-C.
 """
 project(G::Jacobian, v, offset = nothing, W = nothing) = project(CholeskyProjection(), G, v, offset, W)
 project(algorithm::AbstractProjection, G, v) = project(algorithm, G, v, nothing, nothing)

@@ -1,4 +1,4 @@
-"""The vector fields of NDE, SNDE and PNDE (paper, Eq. 1, 9 and 20)."""
+"""The vector fields of NDE, SNDE and PNDE (paper, Eq. 1, 8 and 16)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,6 @@ def velocity(
 
 def condition_of(model: Model, t: Any, u: Float[Array, " n"]) -> Float[Array, ""]:
     """The `projection.condition` of the factor with which the velocity at u is projected."""
-    assert model.constraint is not None
     assert model.constraint is not None
     G, W = jacobian(model.constraint, u, t), inverse_metric(model.metric, u)
     return condition(factorise(G, W, model.config.projection.method))

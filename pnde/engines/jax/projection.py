@@ -1,11 +1,11 @@
-"""The projection p = v - W Gᵀλ with (G W Gᵀ) λ = G v + b (paper, Eq. 12-13 and Appendix A), and its derivative.
+"""The projection p = v - W Gᵀλ with (G W Gᵀ) λ = G v + b (paper, Eq. 11-12 and Appendix A), and its derivative.
 
 With v' = v̇ - (W Gᵀ)˙ λ, the derivative of the pair (p, λ) is the pair that belongs to v' and the offset
 b' = ḃ + Ġ p:
 
     ṗ = v' - W Gᵀ λ̇,     S λ̇ = G v' + b',     S = G W Gᵀ.
 
-Differentiating p + W Gᵀλ = v and G p = -b gives this at once. Its transpose is the paper's backward pass (Eq. 14-16),
+Differentiating p + W Gᵀλ = v and G p = -b gives this at once. Its transpose is the paper's backward pass (Eq. 13-15),
 extended by the metric and the offset:
 
     S μ = G W p̄,   v̄ = p̄ - Gᵀμ,   Ḡ = -μ pᵀ - λ (W v̄)ᵀ,   b̄ = -μ,   W̄ = -v̄ (Gᵀλ)ᵀ.

@@ -1,7 +1,7 @@
 """
     LotkaVolterra(; alpha = 1.5, beta = 1.0, gamma = 3.0, delta = 1.0)
 
-V = δx - γ ln x + βy - α ln y of prey x and predators y (paper, Eq. 28); both have to stay positive.
+V = δx - γ ln x + βy - α ln y of prey x and predators y (paper, Eq. 23); both have to stay positive.
 """
 Base.@kwdef struct LotkaVolterra <: AbstractConstraint
     alpha::Float64 = 1.5

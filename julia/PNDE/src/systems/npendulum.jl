@@ -1,8 +1,8 @@
 """
     NPendulum()
 
-A chain of N unit rods (paper, Sec. IV A 3), state [x₁ … x_N, y₁ … y_N, ẋ₁ … ẋ_N, ẏ₁ … ẏ_N], bob 0 at rest at the origin.
-The law has the rows ‖Δqᵢ‖² (= 1), then Δqᵢ·Δq̇ᵢ (= 0), with Δqᵢ = qᵢ - qᵢ₋₁ (paper, Eq. 30-31).
+A chain of N unit rods (paper, Sec. IV B), state [x₁ … x_N, y₁ … y_N, ẋ₁ … ẋ_N, ẏ₁ … ẏ_N], bob 0 at rest at the origin.
+The law has the rows ‖Δqᵢ‖² (= 1), then Δqᵢ·Δq̇ᵢ (= 0), with Δqᵢ = qᵢ - qᵢ₋₁ (paper, Eq. 27-28).
 """
 struct NPendulum <: AbstractConstraint end
 

@@ -2,7 +2,7 @@
     PowerBalance(; size, rows, columns, conductance, susceptance, loads, slack)
 
 The law of a grid, state [Re v₁ … Re v_N, Im v₁ … Im v_N] (p.u.): the active power injected at each load, the reactive
-power of each (paper, Sec. IV B), then Re v and Im v of the slack buses, which a projection on the loads' rows alone would
+power of each (paper, Sec. IV C), then Re v and Im v of the slack buses, which a projection on the loads' rows alone would
 move. [`ieee14`](@ref) is that of the paper's grid.
 
 # Keywords

@@ -1,7 +1,7 @@
 """
     Quartic()
 
-Energy of a unit mass in the potential r⁴/4, state (x, y, ẋ, ẏ): E = ½(ẋ² + ẏ²) + ¼(x² + y²)² (paper, Eq. 24).
+Energy of a unit mass in the potential r⁴/4, state (x, y, ẋ, ẏ): E = ½(ẋ² + ẏ²) + ¼(x² + y²)² (paper, Eq. 19).
 """
 struct Quartic <: AbstractConstraint end
 
