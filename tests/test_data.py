@@ -238,6 +238,8 @@ def test_file_refusals(tmp_path):
         open_data(tmp_path / "a.nc")
     with pytest.raises(DataError, match=r"unknown kind of file '\.xlsx'"):
         open_data(tmp_path / "a.xlsx")
+    with pytest.raises(DataError, match=r"power grid.*pnde\.systems\.power_grid\('case14\.m'\)"):
+        open_data("case14.m")
     for name in ("a.nc", "a.npz"):
         (tmp_path / name).write_bytes(b"not what it says")
         with pytest.raises(DataError, match=r"not a NetCDF file|cannot be read as NPZ"):

@@ -317,6 +317,10 @@ def test_steps_are_stored_up_to_max_steps(make_model, splits):
     assert few.too_few(Status.MAX_STEPS) and few.count == 6
     assert few.too_few(Status.MAX_STEPS) and few.count is None
     assert not few.too_few(Status.MAX_STEPS)
+    few.used(40)  # recomputed for the rest of the epoch, then tried again
+    few.next_epoch()
+    few.used(3)
+    assert few.count == 6
     assert slots(**{"solver.max_steps": 3}).count is None
     assert slots(adjoint="backsolve").count is None
     reason = train._not_finite("training", 0, 2, Status.MAX_STEPS)

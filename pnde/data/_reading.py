@@ -15,6 +15,7 @@ from ._layout import as_numbers, check_not_empty, make_dataset
 from ._tables import read_csv
 
 SUFFIXES = (".nc", ".csv", ".npz")
+_GRIDS = (".m", ".raw", ".json")
 
 
 def open_data(source: xr.Dataset | xr.DataArray | str | os.PathLike[str]) -> xr.Dataset:
@@ -61,6 +62,11 @@ def open_data(source: xr.Dataset | xr.DataArray | str | os.PathLike[str]) -> xr.
         )
     path = Path(source)
     suffix = path.suffix.lower()
+    if suffix in _GRIDS:
+        raise DataError(
+            f"{path}: this looks like a power grid, not trajectories; "
+            f"simulate some with pnde.systems.power_grid({str(path)!r}).simulate(…)"
+        )
     if suffix not in SUFFIXES:
         raise DataError(
             f"{path}: unknown kind of file {suffix!r}{nearest(suffix, SUFFIXES)}; "

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pnde.config import SolverConfig
+from pnde.config import Config, SolverConfig
 from pnde.constraints import Constraint
 from pnde.errors import EngineError, nearest
 from pnde.model import Model, Weights
@@ -85,7 +85,11 @@ class TrainingState:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an engine says after an epoch. `state()` copies the training state from the device."""
+    """What an engine says after an epoch.
+
+    `state()` copies the training state from the device; it has to be called before the next epoch, which reuses the
+    memory.
+    """
 
     number: int
     loss: float
@@ -105,6 +109,12 @@ class Engine(Protocol):
 
     def status(self) -> dict[str, str]:
         """Versions and devices, for `pnde doctor`."""
+
+    def check(self, config: Config) -> None:
+        """Whether this engine can train with these settings.
+
+        **Raises:** `pnde.errors.ConfigError` naming the setting that it cannot follow, and the remedy.
+        """
 
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         """h(u, t) `(B, m)` in float64, of states `(B, n)` at times `(B,)`; NaN outside of the law's domain."""

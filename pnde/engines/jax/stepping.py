@@ -116,12 +116,17 @@ class Slots:
         self.count = more[0] if more else None
         return True
 
+    def next_epoch(self) -> None:
+        """Try to store again, so that what an epoch does depends on its batches alone and a resumed run does the same."""
+        if self.count is None and self._sizes:
+            self.count = self._sizes[-1]
+
     def used(self, steps: float) -> None:
         """Note the steps of a batch, and take as many slots as the last ones needed."""
         self._recent.append(steps)
         if self.count is not None:
             needed = max(self._recent)
-            self.count = next(size for size in self._sizes if size >= needed)
+            self.count = next((s for s in self._sizes if s >= needed), self._sizes[-1])
 
 
 def _step(field, tableau, t0, t1, u, slope, args):

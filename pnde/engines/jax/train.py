@@ -126,6 +126,7 @@ def train(
         rate = learning_rate(optimiser, epoch)
         order = np.random.default_rng([seed, epoch]).permutation(len(batches))
         losses, steps, norms = [], [], []
+        slots.next_epoch()
         for i, index in enumerate(order):
             batch = batches[index]
             while True:
