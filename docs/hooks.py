@@ -1,0 +1,131 @@
+"""What mkdocs does with the pages beside rendering them: formulas, and the tables that the code itself gives.
+
+* Formulas become MathML when the site is built: no script, no font, nothing to fetch when a page is read.
+* `pnde.train` and the like, written as code, become links to their entry in the reference.
+* `<!-- settings -->` is replaced by a table of every setting of `pnde.Config`, `<!-- commands -->` by the help of every
+  command, so that neither can go stale.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any, get_args
+
+import click
+
+import pnde
+from pnde.cli import main
+from pnde.config import Config, Section
+
+# A name of the package, written as code, that is not a link already.
+_NAME = re.compile(r'(?<!">)<code>(pnde(?:\.\w+)+)</code>')
+_FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Fill in the tables."""
+    if "<!-- settings -->" in markdown:
+        markdown = markdown.replace("<!-- settings -->", settings())
+    if "<!-- commands -->" in markdown:
+        markdown = markdown.replace("<!-- commands -->", commands())
+    return markdown
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Formulas as MathML, names as links."""
+    return _NAME.sub(_link, _FORMULA.sub(_mathml, html))
+
+
+def _link(match: re.Match[str]) -> str:
+    """A reference that the plugin of the cross-references fills in, or drops where the name has no entry."""
+    first, name, *rest = match[1].split(".")
+    # What `pnde` itself offers is documented where it is defined.
+    home = [pnde._NAMES[name], name] if name in pnde._NAMES else [first, name]
+    target = ".".join([*home, *rest])
+    return f'<autoref optional identifier="{target}">{match[0]}</autoref>'
+
+
+def _mathml(match: re.Match[str]) -> str:
+    from latex2mathml.converter import convert  # the tables above are read without it
+
+    formula = unescape(match[2]).strip()[2:-2]
+    math = convert(formula, display="block" if match[1] == "div" else "inline")
+    # ⊤ is a relation for latex2mathml, which would get its spaces.
+    math = math.replace("<mo>&#x022A4;</mo>", "<mi>&#x022A4;</mi>")
+    return f'<{match[1]} class="formula">{math}</{match[1]}>'
+
+
+def settings() -> str:
+    """A table for each section of the configuration."""
+    parts, own = [], {}
+    for name, field in Config.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            text = (field.annotation.__doc__ or "").strip()
+            heading = f"### `{name}`\n\n{text}\n"
+            parts.append(heading + _table(f"{name}.", field.annotation, field.default))
+        else:
+            own[name] = field
+    top = "### The run\n\n" + _table("", Config, Config(), only=own)
+    return "\n\n".join([top, *parts])
+
+
+def _table(prefix: str, section: type[Section], values: Any, only: Any = None) -> str:
+    rows = ["| setting | takes | default | |", "| --- | --- | --- | --- |"]
+    for name, field in (only or section.model_fields).items():
+        default = getattr(values, name)
+        shown = "none" if default is None else f"`{_toml(default)}`"
+        rows.append(f"| `{prefix}{name}` | {_kind(field)} | {shown} | {field.description or ''} |")
+    return "\n".join(rows)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else f"{value:g}"
+
+
+def _kind(field: Any) -> str:
+    """What a setting takes, in words."""
+    parts = list(_parts(field.annotation)) + list(field.metadata)
+    choices = [part for part in parts if isinstance(part, str)]
+    if choices:
+        return ", ".join(f'`"{choice}"`' for choice in choices)
+    kinds = {bool: "`true`, `false`", int: "whole number", float: "number"}
+    word = next(kinds[part] for part in parts if isinstance(part, type) and part in kinds)
+    signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
+    limits = [
+        f"{sign} {getattr(part, name):g}"
+        for part in parts
+        for name, sign in signs.items()
+        if getattr(part, name, None) is not None and not isinstance(part, type)
+    ]
+    return " ".join([word, *limits])
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """Types, choices and limits that an annotation is made of."""
+    inner = get_args(annotation)
+    if not inner:
+        yield annotation
+    for part in inner:
+        yield from _parts(part)
+    yield from getattr(annotation, "__metadata__", ())
+
+
+def commands() -> str:
+    """The help of every command, as `pnde COMMAND --help` prints it."""
+    return "\n\n".join(_help("pnde", main))
+
+
+def _help(path: str, command: click.Command) -> list[str]:
+    context = click.Context(command, info_name=path, max_content_width=96, terminal_width=96)
+    text = command.get_help(context)
+    out = [f"## `{path}`\n\n```text\n{text}\n```"]
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            out += _help(f"{path} {name}", child)
+    return out
