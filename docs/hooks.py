@@ -63,11 +63,11 @@ def settings() -> str:
     for name, field in Config.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             text = (field.annotation.__doc__ or "").strip()
-            heading = f"### `{name}`\n\n{text}\n"
+            heading = f"## `{name}`\n\n{text}\n\n"
             parts.append(heading + _table(f"{name}.", field.annotation, field.default))
         else:
             own[name] = field
-    top = "### The run\n\n" + _table("", Config, Config(), only=own)
+    top = "## The run\n\n" + _table("", Config, Config(), only=own)
     return "\n\n".join([top, *parts])
 
 
@@ -101,7 +101,7 @@ def _kind(field: Any) -> str:
         for name, sign in signs.items()
         if getattr(part, name, None) is not None and not isinstance(part, type)
     ]
-    return " ".join([word, *limits])
+    return " ".join([word, *dict.fromkeys(limits)])
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
@@ -120,7 +120,7 @@ def commands() -> str:
 
 
 def _help(path: str, command: click.Command) -> list[str]:
-    context = click.Context(command, info_name=path, max_content_width=96, terminal_width=96)
+    context = click.Context(command, info_name=path, max_content_width=80, terminal_width=80)
     text = command.get_help(context)
     out = [f"## `{path}`\n\n```text\n{text}\n```"]
     if isinstance(command, click.Group):

@@ -33,7 +33,9 @@ class NetworkConfig(Section):
 
     layers: PositiveInt = Field(2, description="hidden layers")
     width: PositiveInt = Field(64, description="units in each hidden layer")
-    activation: Literal["gelu", "tanh", "relu", "softplus"] = "gelu"
+    activation: Literal["gelu", "tanh", "relu", "softplus"] = Field(
+        "gelu", description="what a hidden unit does"
+    )
     skip: bool = Field(False, description="residual connections between the hidden layers")
 
 
@@ -49,25 +51,31 @@ class ProjectionConfig(Section):
 class SolverConfig(Section):
     """How an ODE is solved."""
 
-    solver: Literal["tsit5", "dopri5", "dopri8", "kvaerno5"] = "tsit5"
-    rtol: PositiveFloat = 1e-6
-    atol: PositiveFloat = 1e-6
-    max_steps: PositiveInt = 100_000
+    solver: Literal["tsit5", "dopri5", "dopri8", "kvaerno5"] = Field(
+        "tsit5", description="Runge-Kutta method; kvaerno5 is implicit, for stiff equations"
+    )
+    rtol: PositiveFloat = Field(1e-6, description="relative tolerance of a step")
+    atol: PositiveFloat = Field(1e-6, description="absolute tolerance of a step")
+    max_steps: PositiveInt = Field(
+        100_000, description="steps, rejected ones included, after which a trajectory has failed"
+    )
     step: PositiveFloat | None = Field(None, description="fixed step size; adaptive if absent")
     retract: Literal["step", "save", "never"] = Field(
         "step", description="when the state is put back on the manifold; never is the paper"
     )
-    precision: Precision = "float64"
+    precision: Precision = Field("float64", description="of states, weights and times")
 
 
 class TrainingSolverConfig(SolverConfig):
     """The solver inside a training step (paper, Appendix G)."""
 
-    rtol: PositiveFloat = 1e-4
-    atol: PositiveFloat = 1e-4
-    max_steps: PositiveInt = 256
-    retract: Literal["step", "save", "never"] = "never"
-    precision: Precision = "float32"
+    rtol: PositiveFloat = Field(1e-4, description="relative tolerance of a step")
+    atol: PositiveFloat = Field(1e-4, description="absolute tolerance of a step")
+    max_steps: PositiveInt = Field(256, description="steps of a segment, rejected ones included")
+    retract: Literal["step", "save", "never"] = Field(
+        "never", description="when the state is put back on the manifold"
+    )
+    precision: Precision = Field("float32", description="of states, weights and times")
     adjoint: Literal["discretise", "backsolve"] = Field(
         "discretise",
         description="gradient of the solve: of its steps, or the paper's backward solve",
@@ -77,12 +85,12 @@ class TrainingSolverConfig(SolverConfig):
 class OptimiserConfig(Section):
     """AdamW, with a cosine from `learning_rate` to `final_learning_rate` over `decay_epochs`, then constant."""
 
-    epochs: PositiveInt = 100
-    batch_size: PositiveInt = 1024
-    learning_rate: PositiveFloat = 1e-3
-    final_learning_rate: PositiveFloat = 1e-6
+    epochs: PositiveInt = Field(100, description="passes over the training segments")
+    batch_size: PositiveInt = Field(1024, description="segments in a step of the optimiser")
+    learning_rate: PositiveFloat = Field(1e-3, description="at the start")
+    final_learning_rate: PositiveFloat = Field(1e-6, description="at the end of the decay")
     decay_epochs: PositiveInt | None = Field(None, description="half of the epochs if absent")
-    weight_decay: float = Field(1e-4, ge=0)
+    weight_decay: float = Field(1e-4, ge=0, description="AdamW's pull of the weights to 0")
     clip: PositiveFloat | None = Field(None, description="largest size of a gradient component")
     segment: PositiveInt = Field(4, description="time steps predicted from each initial state")
     checkpoint_every: PositiveInt = Field(1, description="epochs between checkpoints")
@@ -92,8 +100,8 @@ class DataConfig(Section):
     """Which trajectories go where, and for built-in systems how many are made, and how."""
 
     train: PositiveFloat = Field(0.6, description="a share of the trajectories, or how many")
-    valid: PositiveFloat = 0.2
-    test: PositiveFloat = 0.2
+    valid: PositiveFloat = Field(0.2, description="likewise")
+    test: PositiveFloat = Field(0.2, description="likewise")
     t_end: PositiveFloat | None = Field(
         None, description="length of a trajectory; the system's if absent"
     )
@@ -108,10 +116,14 @@ class DataConfig(Section):
 class Config(Section):
     """The whole configuration of one training run."""
 
-    method: Literal["nde", "snde", "pnde"] = "pnde"
+    method: Literal["nde", "snde", "pnde"] = Field(
+        "pnde", description="no law, a stabilised or a projected one"
+    )
     gamma: PositiveFloat = Field(1.0, description="SNDE stabilisation γ")
-    seed: int = Field(1, ge=0)
-    engine: Literal["auto", "jax", "julia"] = "auto"
+    seed: int = Field(1, ge=0, description="of first weights, order of batches, simulated data")
+    engine: Literal["auto", "jax", "julia"] = Field(
+        "auto", description="auto: $PNDE_ENGINE, else julia if it is set up, else jax"
+    )
     tolerance: PositiveFloat = Field(
         1e-6,
         description="how far an initial state may be off the manifold, relative to the law's size",
