@@ -25,26 +25,26 @@ def open_data(source: xr.Dataset | xr.DataArray | str | os.PathLike[str]) -> xr.
 
     - `source`: one of
 
-      * an ``xarray.Dataset`` with one variable over ``(trajectory, time, state)`` in any order,
-        or with one variable for each state over ``(trajectory, time)``; without the dim
-        ``trajectory`` it is one trajectory. Times are the coordinate ``time`` or a variable ``t``.
-        Other variables (a forecast's ``status``, say) are kept;
-      * an ``xarray.DataArray`` with those dims;
-      * a NetCDF file (``.nc``) that holds such a data set;
-      * an NPZ file (``.npz``) with the arrays ``u`` ``(trajectory, time, state)`` or
-        ``(time, state)`` and ``t`` or ``time`` ``(time,)`` or ``(trajectory, time)``, and
-        optionally ``state`` or ``states`` (names), ``units``, ``trajectory``, ``split``;
-      * a CSV file (``.csv``; comma, semicolon or tab):
+        - an ``xarray.Dataset`` with one variable over ``(trajectory, time, state)`` in any order,
+            or with one variable for each state over ``(trajectory, time)``; without the dim
+            ``trajectory`` it is one trajectory. Times are the coordinate ``time`` or a variable
+            ``t``. Other variables (a forecast's ``status``, say) are kept;
+        - an ``xarray.DataArray`` with those dims;
+        - a NetCDF file (``.nc``) that holds such a data set;
+        - an NPZ file (``.npz``) with the arrays ``u`` ``(trajectory, time, state)`` or
+            ``(time, state)`` and ``t`` or ``time`` ``(time,)`` or ``(trajectory, time)``, and
+            optionally ``state`` or ``states`` (names), ``units``, ``trajectory``, ``split``;
+        - a CSV file (``.csv``; comma, semicolon or tab):
 
-        - *long*: the columns ``time`` (or ``t``), optionally ``trajectory`` and ``split``, and one
-          column for each state; one row for each sample;
-        - *wide, one row for each trajectory*: no ``time`` column; the columns ``state@time``
-          (``x@0``, ``x@0.1``, ...), optionally ``trajectory`` and ``split``;
-        - *wide, one row for each time*: a ``time`` column, and all others named
-          ``state@trajectory`` (``x@1``, ``x@2``, ...).
+            - *long*: the columns ``time`` (or ``t``), optionally ``trajectory`` and ``split``,
+                and one column for each state; one row for each sample;
+            - *wide, one row for each trajectory*: no ``time`` column; the columns
+                ``state@time`` (``x@0``, ``x@0.1``, ...), optionally ``trajectory`` and ``split``;
+            - *wide, one row for each time*: a ``time`` column, and all others named
+                ``state@trajectory`` (``x@1``, ``x@2``, ...).
 
-        An empty cell is a missing sample. Lines that begin with ``#`` above the header are
-        skipped.
+            An empty cell is a missing sample. Lines that begin with ``#`` above the header are
+            skipped.
 
     Trajectories of unequal length are padded with NaN; uneven time steps are kept as they are.
     Dates are turned into seconds since the first of them.
