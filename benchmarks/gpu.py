@@ -24,12 +24,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from measure import compile_time, interleaved, matrix_rate
+from measure import matrix_rate
 from overhead import PAPER, TrainStep, forward_pass, full_solve
 from problems import CASES, problems
 
 import pnde
 from pnde.engines.jax.projection import project
+from pnde.paper.timing import compile_time, interleaved
 
 # Rows first that say most, should the time run out.
 ORDER = ("ieee14", "quartic", "lotka-volterra", "pendulum-4", "pendulum-8")

@@ -1,35 +1,10 @@
-"""Interleaved timing: all candidates in turn, again and again, so that a slow moment of the machine hits all alike."""
+"""The rate of plain matrix products, which a train step is compared to; timing itself is `pnde.paper.timing`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import jax
-import numpy as np
 
-
-def compile_time(run: Callable[[], object]) -> float:
-    """Seconds of the first call."""
-    began = time.perf_counter()
-    jax.block_until_ready(run())
-    return time.perf_counter() - began
-
-
-def interleaved(
-    runs: dict[str, Callable[[], object]], repeats: int, budget: float = float("inf")
-) -> dict[str, np.ndarray]:
-    """Seconds of each run, `(repeats,)` or as many as fit into `budget` seconds in all (two at least)."""
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    began = time.perf_counter()
-    for repeat in range(repeats):
-        if repeat >= 2 and time.perf_counter() - began > budget:
-            break
-        for name, run in runs.items():
-            start = time.perf_counter()
-            jax.block_until_ready(run())
-            seconds[name].append(time.perf_counter() - start)
-    return {name: np.array(values) for name, values in seconds.items()}
+from pnde.paper.timing import interleaved
 
 
 def matrix_rate(rows: int, width: int, dtype: str, repeats: int = 5) -> float:

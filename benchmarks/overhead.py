@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,35 +20,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from measure import compile_time, interleaved, matrix_rate
+from measure import matrix_rate
 from problems import CASES, Problem, problems
 
-from pnde.config import SolverConfig
 from pnde.engines.jax import fields, train
-from pnde.engines.jax.solve import evaluations, solve
+from pnde.engines.jax.solve import evaluations
 from pnde.engines.jax.stepping import Slots
+from pnde.paper import timing
+from pnde.paper.tables.times import PAPER as TABLE
 
-# The paper's Table I, NVIDIA H100, batch 1024: minutes of training, ms of a forward pass, ms of a solve.
+# The paper's Table I: minutes of training, ms of a forward pass, ms of a solve.
 PAPER = {
-    ("quartic", "NDE"): (3.9, 0.17, 2163),
-    ("quartic", "SNDE γ=1"): (4.5, 0.50, 2743),
-    ("quartic", "SNDE γ=10"): (4.5, 0.50, 3908),
-    ("quartic", "PNDE"): (4.5, 0.42, 2531),
-    ("lotka-volterra", "NDE"): (5.5, 0.20, 3201),
-    ("lotka-volterra", "PNDE"): (6.6, 0.38, 3199),
-    ("pendulum-4", "NDE (angular)"): (238, 1.22, 2235),
-    ("pendulum-4", "SNDE γ=20"): (703, 1.68, 3696),
-    ("pendulum-4", "SNDE γ=200"): (755, 1.70, 6089),
-    ("pendulum-4", "PNDE"): (607, 1.50, 3506),
-    ("pendulum-8", "NDE (angular)"): (320, 1.23, 3629),
-    ("pendulum-8", "SNDE γ=20"): (1005, 1.95, 5980),
-    ("pendulum-8", "SNDE γ=200"): (890, 1.90, 8778),
-    ("pendulum-8", "PNDE"): (825, 1.75, 7725),
-    ("ieee14", "NDE"): (9.8, 0.36, 36),
-    ("ieee14", "SNDE γ=0.1"): (25.5, 1.22, 75),
-    ("ieee14", "SNDE γ=1"): (23.3, 1.22, 83),
-    ("ieee14", "SNDE γ=10"): (22.8, 1.23, 245),
-    ("ieee14", "PNDE"): (21.3, 1.00, 67),
+    (system, "NDE (angular)" if model == "angular NDE" else model): numbers
+    for (system, model), numbers in TABLE.items()
 }
 
 
@@ -81,30 +64,14 @@ class TrainStep:
 
 def forward_pass(problem: Problem):
     """One evaluation of the vector field on the batch."""
-    dtype = jnp.dtype(problem.model.config.solver.precision)
-    parameters = fields.parameters(problem.weights, dtype)
-    u, c = jnp.asarray(problem.u0, dtype), jnp.asarray(problem.c, dtype)
-    run = jax.jit(partial(fields.velocity, problem.model))
-    return lambda: run(parameters, jnp.zeros(len(u), dtype), u, c)
+    return timing.forward_pass(problem.model, problem.weights, problem.u0, problem.c)
 
 
 def full_solve(problem: Problem, t_end: float, dt: float, tolerance: float):
     """The batch as one system over the horizon of the paper's Table I."""
-    dtype = jnp.dtype(problem.model.config.solver.precision)
-    settings = SolverConfig(rtol=tolerance, atol=tolerance, retract="never")
-    parameters = fields.parameters(problem.weights, dtype)
-    u, c = jnp.asarray(problem.u0, dtype), jnp.asarray(problem.c, dtype)
-    times = jnp.arange(round(t_end / dt) + 1, dtype=dtype) * dt
-    still = jnp.zeros(len(u), dtype)
-
-    @jax.jit
-    def run(parameters, u, c):
-        def field(t, u, args):
-            return fields.velocity(problem.model, args[0], still, u, args[1])
-
-        return solve(field, u, times, (parameters, c), settings)
-
-    return lambda: run(parameters, u, c)
+    return timing.full_solve(
+        problem.model, problem.weights, problem.u0, problem.c, t_end, dt, tolerance
+    )
 
 
 def time_case(name: str, options: argparse.Namespace) -> list[dict]:
@@ -120,8 +87,8 @@ def time_case(name: str, options: argparse.Namespace) -> list[dict]:
     for what in options.what:
         runs = {p.label: makers[what](p) for p in candidates}
         for label, run in runs.items():
-            rows[label][f"{what} compile s"] = compile_time(run)
-        seconds = interleaved(runs, options.repeats, options.budget)
+            rows[label][f"{what} compile s"] = timing.compile_time(run)
+        seconds = timing.interleaved(runs, options.repeats, options.budget)
         for label, values in seconds.items():
             rows[label][f"{what} ms"] = 1e3 * np.median(values)
             rows[label][f"{what} spread"] = values.max() / values.min()

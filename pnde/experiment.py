@@ -65,16 +65,24 @@ class Experiment:
                     f"the model {constrained[0]} needs a law: name one with --law FILE.py:NAME, or "
                     "train the plain model alone with --models nde"
                 )
-        runs = {}
+        runs, _ = self.train(folder, progress)
+        if not runs:
+            raise SolveError("none of the models could be trained")
+        return evaluate(runs, folder, system)
+
+    def train(
+        self, folder: Path, progress: bool = True
+    ) -> tuple[dict[str, Run], dict[str, SolveError]]:
+        """Train what has not been trained yet; the runs, and why the others could not be trained."""
+        runs, failures, system = {}, {}, self.system
         for name in self.models:
             try:
                 runs[name] = self._model(folder, name, system, progress)
             except SolveError as error:
                 # A model that cannot be trained is a result too (SNDE on Lotka-Volterra in the paper).
                 logger.warning("%s could not be trained: %s", name, error)
-        if not runs:
-            raise SolveError("none of the models could be trained")
-        return evaluate(runs, folder, system)
+                failures[name] = error
+        return runs, failures
 
     def _model(self, folder: Path, name: str, system: System | None, progress: bool) -> Run:
         path = folder / slug(name)

@@ -1,0 +1,68 @@
+"""Claims on the quartic potential and on Lotka-Volterra."""
+
+from __future__ import annotations
+
+from pnde.paper.claims import quantities
+from pnde.paper.claims.finding import Finding, finding
+from pnde.paper.results import Results
+from pnde.paper.studies import label, study
+
+
+def best_state(results: Results) -> Finding:
+    """State errors of all models, over the test horizon and over that of the training data."""
+    rows, holds = [], True
+    for name in ("quartic", "lotka-volterra"):
+        one = study(name)
+        models = [m for m in one.models if results.has(name) and quantities.there(results, name, m)]
+        if "pnde" not in models or len(models) < 2:
+            continue
+        errors = {m: quantities.state_error(results, name, m) for m in models}
+        holds = holds and min(errors, key=lambda m: errors[m]) == "pnde"
+        rows += [
+            {
+                "system": one.title,
+                "model": label(m),
+                "state error": errors[m],
+                f"up to t = {one.table_t_end:g}": quantities.state_error(
+                    results, name, m, one.table_t_end
+                ),
+                "failed": results.failed(name, m)[0],
+            }
+            for m in models
+        ]
+    return finding(
+        "On the quartic potential and on Lotka–Volterra PNDE predicts the state most accurately.",
+        "PNDE has the smallest state error of all models, mean over trajectories and the whole test horizon; "
+        "a failed trajectory counts with 1.",
+        rows,
+        holds,
+    )
+
+
+def snde_cannot_be_trained(results: Results) -> Finding:
+    """What came of the attempts at SNDE on Lotka-Volterra."""
+    name, rows, holds = "lotka-volterra", [], True
+    one = study(name)
+    for model in one.stabilised if results.has(name) else ():
+        for seed in results.seeds(name):
+            failures = results.failures(name, seed)
+            if model in failures:
+                rows.append({"model": label(model), "seed": seed, "outcome": failures[model]})
+            elif model in results.models(name, seed):
+                holds = False
+                failed, count = results.failed(name, model)
+                error = quantities.state_error(results, name, model)
+                rows.append(
+                    {
+                        "model": label(model),
+                        "seed": seed,
+                        "outcome": f"trained; {failed} of {count} test trajectories failed; state error {error:.3g}, "
+                        f"PNDE's {quantities.state_error(results, name, 'pnde'):.3g}",
+                    }
+                )
+    return finding(
+        "SNDE cannot be trained on Lotka–Volterra, whose constraint diverges at the border of the domain.",
+        "Training stops with a loss that is not finite for every γ that was tried.",
+        rows,
+        holds,
+    )

@@ -1,0 +1,51 @@
+"""The quantities that several claims compare; of several seeds the median."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pnde.paper.results import Results
+from pnde.paper.studies import label
+
+#: A lost forecast has an error of this at least: a trajectory that failed counts with it.
+LOST = 1.0
+
+
+def state_error(results: Results, name: str, model: str, t_end: float = np.inf) -> float:
+    """Relative state error, mean over trajectories and times up to `t_end`.
+
+    From where a trajectory failed on it counts with 1 (100 %), so that a model does not gain by failing.
+    """
+    values = []
+    for seed in _seeds(results, name, model):
+        forecast = results.forecasts(name, (model,), seed)[label(model)]
+        error = forecast["state_error"].transpose("trajectory", "time").values
+        inside = forecast["time"].values <= t_end * (1 + 1e-9)
+        values.append(float(np.where(np.isfinite(error), error, LOST)[:, inside].mean()))
+    return float(np.median(values)) if values else np.nan
+
+
+def constraint_error(results: Results, name: str, model: str) -> float:
+    """Constraint error: mean over trajectories, the largest over time."""
+    _, curves = results.curves(name, model, "constraint_error")
+    return float(np.median(np.nanmax(curves, axis=1))) if len(curves) else np.nan
+
+
+def solver_steps(results: Results, name: str, model: str) -> float:
+    """Steps of the solver, mean over the trajectories that did not fail."""
+    values = []
+    for seed in _seeds(results, name, model):
+        forecast = results.forecasts(name, (model,), seed)[label(model)]
+        fine = forecast["status"].values == 0
+        if fine.any():
+            values.append(float(forecast["steps"].values[fine].mean()))
+    return float(np.median(values)) if values else np.nan
+
+
+def there(results: Results, name: str, *models: str) -> bool:
+    """Whether forecasts of each of the models are there."""
+    return all(_seeds(results, name, model) for model in models)
+
+
+def _seeds(results: Results, name: str, model: str) -> list[int]:
+    return [seed for seed in results.seeds(name) if model in results.models(name, seed)]

@@ -1,0 +1,106 @@
+"""From nothing to the whole paper, or from where it was stopped."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from pathlib import Path
+
+import xarray as xr
+
+from pnde import folder as disk
+from pnde.data import open_data, save_data, select
+from pnde.experiment import FILE, angular_twin, cartesian, slug, write
+from pnde.paper.check import check
+from pnde.paper.draw import draw
+from pnde.paper.measure import measure
+from pnde.paper.plan import FILE as PLAN
+from pnde.paper.plan import Plan
+from pnde.paper.results import EVALUATION, FAILURES, Results
+from pnde.paper.studies import ANGULAR_NDE, Study, settings_free, study
+from pnde.run import Run
+
+logger = logging.getLogger("pnde")
+
+
+def reproduce(folder: str | Path, plan: Plan | None = None, progress: bool = True) -> Results:
+    """Do everything that a plan asks for and that is not in the folder yet.
+
+    **Arguments:**
+
+    - `folder`: a new one, or one to go on with.
+    - `plan`: that of the folder, or the quick preset, if absent.
+
+    **Returns:** the results.
+
+    **Raises:** `pnde.errors.ConfigError` if the folder was made with other settings.
+    """
+    folder = Path(folder)
+    if plan is None:
+        plan = Plan.read(folder) if (folder / PLAN).exists() else Plan()
+    plan = plan.write(folder)
+    results = Results(folder)
+    for seed in range(1, plan.seeds + 1):
+        for name in plan.studies:
+            began = time.perf_counter()
+            run_study(results, study(name), seed, progress)
+            logger.info("%s, seed %d: %.0f s", name, seed, time.perf_counter() - began)
+            _forget_programs()
+    measure(results)
+    draw(results)
+    check(results)
+    return results
+
+
+def run_study(results: Results, study: Study, seed: int, progress: bool = True) -> None:
+    """Train the models of a study that have not been trained or tried, and forecast its test trajectories."""
+    path = results.path(study.name, seed)
+    experiment = results.plan.experiment(study, seed)
+    failed = results.failures(study.name, seed)
+    todo = [m for m in study.models if m not in (*results.models(study.name, seed), *failed)]
+    if not (path / FILE).exists():
+        write(path, experiment, None)
+    for model in todo:
+        one = type(experiment)(
+            experiment.source, (model,), experiment.config, experiment.parameters
+        )
+        runs, failures = one.train(path, progress)
+        if failures:
+            failed = {**failed, model: str(failures[model])}
+            disk.write_json(path / FAILURES, failed)
+        else:
+            _evaluate(results, study, seed, model, runs[model])
+
+
+def _forget_programs() -> None:
+    """Compiled programs of a study take a gigabyte, and no other study uses them."""
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+
+
+def _evaluate(results: Results, study: Study, seed: int, model: str, run: Run) -> None:
+    folder = results.path(study.name, seed) / EVALUATION
+    folder.mkdir(parents=True, exist_ok=True)
+    if study.long and (settings_free(model) or model == "pnde"):
+        t_end, dt, count = study.long
+        start = select(run.data, "test").isel(trajectory=slice(count))
+        save_data(run.rollout(start, t_end, dt), folder / f"long-{slug(model)}.nc")
+    truth = _truth(results, study, seed, run, angular=model == ANGULAR_NDE)
+    _, forecast = cartesian(run, run.rollout(truth), truth)
+    # Last, because a model whose forecast is there is done.
+    save_data(forecast, folder / f"{slug(model)}.nc")
+
+
+def _truth(results: Results, study: Study, seed: int, run: Run, angular: bool) -> xr.Dataset:
+    """The true test trajectories over the test horizon, in the coordinates of the run."""
+    system, folder = results.system(study.name), results.path(study.name, seed) / EVALUATION
+    path = folder / ("truth-angular.nc" if angular else "truth.nc")
+    if not path.exists():
+        test = select(run.data, "test")
+        own = angular_twin(system) if angular else system
+        u0 = test["u"].transpose("trajectory", "time", "state").values[:, 0]
+        truth = own.simulate(t_end=results.plan.t_end(study), dt=study.dt, u0=u0)
+        truth = truth.assign_coords(trajectory=test["trajectory"].values)
+        save_data(truth, path)
+    return open_data(path)
