@@ -68,7 +68,7 @@ def settings() -> str:
         else:
             own[name] = field
     top = "## The run\n\n" + _table("", Config, Config(), only=own)
-    return "\n\n".join([top, *parts])
+    return "\n\n".join(['<div class="settings" markdown>', top, *parts, "</div>"])
 
 
 def _table(prefix: str, section: type[Section], values: Any, only: Any = None) -> str:
