@@ -1,0 +1,152 @@
+"""The same job in pnde, diffrax, torchdiffeq and torchode: a projected training step and a rollout.
+
+    pip install torch torchdiffeq torchode        # beside pnde; CPU builds will do
+    python benchmarks/peers.py                    # 4-pendulum and 14-bus grid, 2 × 64 networks, batch 1024
+    python benchmarks/peers.py --size paper --jobs ieee14
+
+Network, weights, data, solver (Dormand-Prince 5), tolerance and precision are the same. The peers are written as their
+own documentation does, with the Jacobian by hand and the projection through their library's linear solve and automatic
+differentiation. torchdiffeq solves the batch as one system with common steps, torchode each trajectory with its own;
+diffrax is timed in both ways, pnde trains in the former and rolls out in the latter.
+
+Each peer's loss and gradient must agree with pnde's to `--agreement`, which the tolerance of the solver limits. Runs
+are interleaved, and times are medians; the first call, which compiles, is apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import jax
+import numpy as np
+import pandas as pd
+from overhead import TrainStep
+from peers_diffrax import Diffrax
+from peers_torch import TorchDiffEq, TorchOde
+from problems import CASES, Problem, problems
+
+from pnde.config import SolverConfig
+from pnde.engines import get
+from pnde.paper.timing import compile_time, interleaved
+
+
+class Peer(Protocol):
+    """A library doing the job of a problem, from the problem's weights."""
+
+    def loss_and_gradient(self) -> tuple[float, np.ndarray]:
+        """Of the batch; the gradient by all weights, layer by layer, weight before bias."""
+
+    def train_step(self) -> object:
+        """One step of AdamW."""
+
+    def rollout(self, times: np.ndarray, tolerance: float) -> np.ndarray:
+        """States `(B, T, n)`."""
+
+
+class Pnde:
+    """This package."""
+
+    def __init__(self, problem: Problem):
+        self.problem, self.engine = problem, get("jax")
+        self.train_step: Callable[[], object] = TrainStep(problem)
+
+    def loss_and_gradient(self) -> tuple[float, np.ndarray]:
+        p = self.problem
+        loss, gradient = self.engine.loss_and_gradient(p.model, p.weights, p.batch)
+        return loss, np.concatenate([gradient[name].ravel() for name in p.weights])
+
+    def rollout(self, times: np.ndarray, tolerance: float) -> np.ndarray:
+        p = self.problem
+        solver = p.model.config.solver
+        settings = SolverConfig(
+            solver=solver.solver,
+            rtol=tolerance,
+            atol=tolerance,
+            precision=solver.precision,
+            retract="never",  # the peers cannot
+        )
+        return self.engine.rollout(p.model, p.weights, p.u0, times, p.c, settings).u
+
+
+def time_job(name: str, options: argparse.Namespace) -> list[dict]:
+    """Rows of the table for one job, the first of them pnde."""
+    problem = problems(name, options.size, options.batch, options.precision)[-1]
+    solver = {"solver": "dopri5", "precision": options.precision}
+    model = dataclasses.replace(
+        problem.model,
+        config=problem.model.config.make(
+            method="pnde", network=problem.model.config.network.model_dump(), solver=solver
+        ),
+    )
+    problem = dataclasses.replace(problem, model=model)
+    case = CASES[name]
+    t_end = case.t_end * options.horizon
+    times = np.linspace(0, t_end, round(t_end / case.dt) + 1)
+    peers: dict[str, Peer] = {
+        "pnde": Pnde(problem),
+        "diffrax + AD, common steps": Diffrax(problem, common_steps=True),
+        "diffrax + AD, own steps": Diffrax(problem, common_steps=False),
+        "torchdiffeq": TorchDiffEq(problem),
+        "torchode": TorchOde(problem),
+    }
+    rows = {label: {"job": name, "library": label} for label in peers}
+    found = {label: peer.loss_and_gradient() for label, peer in peers.items()}
+    loss, gradient = found["pnde"]
+    for label, (own, slope) in found.items():
+        rows[label]["loss off by"] = abs(own / loss - 1)
+        rows[label]["gradient off by"] = np.linalg.norm(slope - gradient) / np.linalg.norm(gradient)
+        worst = max(rows[label]["loss off by"], rows[label]["gradient off by"])
+        if not worst <= options.agreement:
+            raise SystemExit(f"{label} does another job on {name}: it is off by {worst:.2g}")
+    states = {label: peer.rollout(times, options.tolerance) for label, peer in peers.items()}
+    for label, u in states.items():
+        rows[label]["rollout off by"] = float(np.abs(u - states["pnde"]).max())
+
+    def rollout(peer):
+        return lambda: peer.rollout(times, options.tolerance)
+
+    for what, runs in (
+        ("train step", {label: peer.train_step for label, peer in peers.items()}),
+        ("rollout", {label: rollout(peer) for label, peer in peers.items()}),
+    ):
+        for label, run in runs.items():
+            rows[label][f"{what} first s"] = compile_time(run)
+        seconds = interleaved(runs, options.repeats, options.budget)
+        base = np.median(seconds["pnde"])
+        for label, values in seconds.items():
+            rows[label][f"{what} ms"] = 1e3 * np.median(values)
+            rows[label][f"{what} spread"] = values.max() / values.min()
+            rows[label][f"{what} / pnde"] = np.median(values) / base
+    return list(rows.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", nargs="+", choices=CASES, default=["pendulum-4", "ieee14"])
+    parser.add_argument("--size", choices=("paper", "small"), default="small")
+    parser.add_argument("--batch", type=int, default=1024)
+    parser.add_argument("--precision", choices=("float32", "float64"), default="float32")
+    parser.add_argument("--tolerance", type=float, default=1e-4, help="of the rollout")
+    parser.add_argument("--horizon", type=float, default=0.2, help="share of the paper's rollout")
+    parser.add_argument("--agreement", type=float, default=1e-3)
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds for each comparison")
+    parser.add_argument("--output", type=Path, help="CSV")
+    options = parser.parse_args()
+    rows = []
+    with jax.enable_x64(True):
+        for name in options.jobs:
+            new = time_job(name, options)
+            rows += new
+            shown = pd.DataFrame(new).set_index(["job", "library"])
+            print(shown.T.to_string(float_format=lambda x: f"{x:.3g}"), flush=True)
+    if options.output:
+        pd.DataFrame(rows).to_csv(options.output, index=False)
+
+
+if __name__ == "__main__":
+    main()
