@@ -263,6 +263,7 @@ def train(
             f"order = 2 needs as many velocities as positions, but there are {len(model.states)} states"
         )
     engine = get(config.engine)
+    engine.check(config)
     batches = _batches(engine, model, ds)
     state = _start(model, batches[0])
     path = None
@@ -280,18 +281,26 @@ def train(
     return _train(engine, model, ds, batches, state, pd.DataFrame(), 0.0, path, progress)
 
 
-def load(folder: str | Path, constraint: Any = None, physics: Any = None) -> Run:
+def load(
+    folder: str | Path,
+    constraint: Any = None,
+    physics: Any = None,
+    engine: Literal["auto", "jax", "julia"] | None = None,
+) -> Run:
     """The run in a folder.
 
     **Arguments:**
 
     - `constraint`, `physics`, as given to `train`: functions are not stored, so a run with a law or physics of the
         user's own needs them again. A built-in system's law is found by itself.
+    - `engine`: the engine that rolls it out, whichever trained it; the one of the run's configuration if absent.
 
     **Raises:** `pnde.errors.RunError` naming the file that is missing or damaged, or what has to be passed.
     """
     path = Path(folder)
     config = disk.read_config(path)
+    if engine is not None:
+        config = Config.make(config, engine=engine)
     model, ds = _read_model(path, config, constraint, physics)
     weights = disk.read_weights(path, model.layer_sizes)
     report = disk.read_json(path / "report.json")
@@ -426,16 +435,10 @@ def _batches(engine: Engine, model: Model, ds: xr.Dataset) -> tuple[Batch, Batch
 
 
 def _start(model: Model, train: Batch) -> TrainingState:
-    """Where training starts: random weights whose velocities are no larger than those of the data.
-
-    A slow system has velocities far below 1 (a power grid 0.01 p.u./s on states that vary by 0.05). Weights of the
-    usual size would throw its states out of the data within a segment, and training would not recover from it.
-    """
+    """Where training starts: random weights whose velocities are no larger than those of the data."""
     velocity = np.diff(train.u, axis=1) / np.diff(train.t, axis=1)[..., None]
-    size = np.sqrt(np.mean(velocity**2, axis=(0, 1)))[-model.layer_sizes[-1] :]
-    weights, last = initial_weights(model, model.config.seed), len(model.layer_sizes) - 2
-    for name in (f"layers.{last}.weight", f"layers.{last}.bias"):
-        weights[name] = weights[name] * np.minimum(1.0, size)
+    speed = np.sqrt(np.mean(velocity**2, axis=(0, 1)))
+    weights = initial_weights(model, model.config.seed, speed)
     return TrainingState(0, weights, {}, weights, float("inf"))
 
 

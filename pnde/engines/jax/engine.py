@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pnde.config import SolverConfig
+from pnde.config import Config, SolverConfig
 from pnde.constraints import Constraint
 from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
 from pnde.engines.jax import fields
@@ -52,6 +52,9 @@ class JaxEngine:
             "optax": optax.__version__,
             "devices": ", ".join(str(device) for device in jax.devices()),
         }
+
+    def check(self, config: Config) -> None:
+        """Nothing to refuse: this engine follows every setting."""
 
     @_in_x64
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:

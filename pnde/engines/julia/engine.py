@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from pnde.config import SolverConfig
+from pnde.config import Config, SolverConfig
 from pnde.constraints import Constraint, Stacked
 from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
+from pnde.engines.julia.arrays import to_julia, to_python, trajectories_of
 from pnde.engines.julia.laws import julia_function, julia_law
 from pnde.engines.julia.session import pnde_module, translated
-from pnde.errors import SolveError
+from pnde.errors import ConfigError, SolveError
 from pnde.model import Model, Weights
 
 _models: weakref.WeakKeyDictionary[Model, dict[str, Any]] = weakref.WeakKeyDictionary()
@@ -30,6 +31,13 @@ class JuliaEngine:
         with translated():
             return {str(name): str(version) for name, version in pnde_module().versions().items()}
 
+    def check(self, config: Config) -> None:
+        if config.method == "pnde" and config.solver.retract == "step":
+            raise ConfigError(
+                "the julia engine has the gradient from an adjoint equation, which knows nothing of a retraction after "
+                'each step: set solver.retract to "save" or "never", or use engine="jax"'
+            )
+
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         if isinstance(constraint, Stacked):
             values = [self.law(part, u, t) for part in constraint.parts]
@@ -39,7 +47,7 @@ class JuliaEngine:
         law = julia_law(constraint)
         t = np.broadcast_to(t, len(u))
         with translated():
-            return _to_python(pnde_module().law_values(law, _to_julia(u), _to_julia(t)))
+            return to_python(pnde_module().law_values(law, to_julia(u), to_julia(t)))
 
     def integrate(
         self,
@@ -57,9 +65,9 @@ class JuliaEngine:
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
         with translated():
             out = pnde_module().integrate(
-                in_place, _to_julia(u0, dtype), _to_julia(times, dtype), _settings(settings), law
+                in_place, to_julia(u0, dtype), to_julia(times, dtype), _settings(settings), law
             )
-            return _trajectories(out)
+            return trajectories_of(out)
 
     def rollout(
         self,
@@ -72,24 +80,25 @@ class JuliaEngine:
     ) -> Trajectories:
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
-        arrays = (_to_julia(array, dtype) for array in (_flat(weights), u0, times, c))
+        arrays = (to_julia(array, dtype) for array in (_flat(weights), u0, times, c))
         julia_model = _julia_model(model, dtype)
         with translated():
-            return _trajectories(pnde_module().rollout(julia_model, *arrays, _settings(settings)))
+            return trajectories_of(pnde_module().rollout(julia_model, *arrays, _settings(settings)))
 
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
         t = np.broadcast_to(t, len(u))
-        arrays = (_to_julia(array) for array in (_flat(weights), u, c, t))
+        arrays = (to_julia(array) for array in (_flat(weights), u, c, t))
         julia_model = _julia_model(model, "float64")
         with translated():
-            return _to_python(pnde_module().velocity(julia_model, *arrays))
+            return to_python(pnde_module().velocity(julia_model, *arrays))
 
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch
     ) -> tuple[float, Weights]:
         settings = model.config.solver
+        self.check(model.config)
         julia_model, segments = (
             _julia_model(model, settings.precision),
             _segments(batch, settings.precision),
@@ -97,11 +106,11 @@ class JuliaEngine:
         with translated():
             loss, gradient, *_ = pnde_module().loss_and_gradient(
                 julia_model,
-                _to_julia(_flat(weights), settings.precision),
+                to_julia(_flat(weights), settings.precision),
                 segments,
                 _settings(settings),
             )
-            return float(loss), _weights(model, _to_python(gradient))
+            return float(loss), _weights(model, to_python(gradient))
 
     def train(
         self,
@@ -149,7 +158,7 @@ class JuliaEngine:
                 on_step(i + 1, len(batches), loss, steps)
             valid_loss = _validate(trainer, valid_batches, epoch)
             if valid_loss < best:
-                best, best_weights = valid_loss, _weights(model, _to_python(trainer.θ))
+                best, best_weights = valid_loss, _weights(model, to_python(trainer.θ))
             mean_loss, mean_norm, mean_steps = np.mean(rows, axis=0)
             snapshot = _state(model, trainer, epoch + 1, best, best_weights)
             yield Epoch(
@@ -187,14 +196,14 @@ def _trainer(model: Model, state: TrainingState) -> Any:
         precision = settings.precision
         moments = (
             int(state.optimiser["count"]),
-            _to_julia(mu, precision),
-            _to_julia(nu, precision),
+            to_julia(mu, precision),
+            to_julia(nu, precision),
         )
     julia_model = _julia_model(model, settings.precision)
     with translated():
         return pnde_module().Trainer(
             julia_model,
-            _to_julia(_flat(state.weights), settings.precision),
+            to_julia(_flat(state.weights), settings.precision),
             _settings(settings),
             weight_decay=optimiser.weight_decay,
             clip=optimiser.clip,
@@ -206,9 +215,9 @@ def _state(
     model: Model, trainer: Any, epoch: int, best_loss: float, best_weights: Weights
 ) -> Callable[[], TrainingState]:
     # The trainer goes on changing its arrays, so they are copied now.
-    weights = _weights(model, _to_python(trainer.θ))
+    weights = _weights(model, to_python(trainer.θ))
     mu, nu = (
-        _weights(model, _to_python(moment)) for moment in (trainer.moments[0], trainer.moments[1])
+        _weights(model, to_python(moment)) for moment in (trainer.moments[0], trainer.moments[1])
     )
     optimiser = {"count": np.asarray(int(trainer.count), np.int32)}
     optimiser |= {f"mu.{name}": value for name, value in mu.items()}
@@ -242,7 +251,7 @@ def _segments(batch: Batch, dtype: str) -> Any:
     share = np.full(len(batch.u), 1 / len(batch.u))
     arrays = (batch.u, batch.c, batch.t[:, 0], grid, share)
     with translated():
-        return pnde_module().Segments(*(_to_julia(array, dtype) for array in arrays))
+        return pnde_module().Segments(*(to_julia(array, dtype) for array in arrays))
 
 
 def _julia_model(model: Model, dtype: str) -> Any:
@@ -253,7 +262,7 @@ def _julia_model(model: Model, dtype: str) -> Any:
         law = None if model.constraint is None else julia_law(model.constraint)
         metric, physics = model.metric, model.physics
         if metric is not None:
-            metric = julia_function(metric, "metric") if callable(metric) else _to_julia(metric)
+            metric = julia_function(metric, "metric") if callable(metric) else to_julia(metric)
         if physics is not None:
             physics = julia_function(physics, "physics")
         with translated():
@@ -265,8 +274,8 @@ def _julia_model(model: Model, dtype: str) -> Any:
                 gamma=config.gamma,
                 constraint=law,
                 projection=config.projection.method,
-                mean=_to_julia(model.mean, dtype),
-                std=_to_julia(model.std, dtype),
+                mean=to_julia(model.mean, dtype),
+                std=to_julia(model.std, dtype),
                 order=model.order,
                 features=model.features,
                 metric=metric,
@@ -279,17 +288,6 @@ def _settings(settings: SolverConfig) -> Any:
     options = settings.model_dump(exclude={"precision"})
     with translated():
         return pnde_module().named_settings(**options)
-
-
-def _trajectories(out: Any) -> Trajectories:
-    u = np.moveaxis(np.asarray(out.u, np.float64), 2, 0)
-    u = np.moveaxis(u, 1, 2)
-    return Trajectories(
-        u=np.where(np.isfinite(u), u, np.nan),
-        status=np.array(out.status, np.int8),
-        steps=np.array(out.steps),
-        evaluations=np.array(out.evaluations),
-    )
 
 
 def _flat(weights: Weights) -> np.ndarray:
@@ -311,13 +309,3 @@ def _weights(model: Model, flat: np.ndarray) -> Weights:
             out[f"layers.{i}.{part}"] = flat[start : start + count].reshape(shape)
             start += count
     return out
-
-
-def _to_julia(array: Any, dtype: str = "float64") -> Any:
-    """A Julia array of its own, with the dimensions in the opposite order: the same numbers in memory."""
-    return pnde_module().owned(np.ascontiguousarray(array, dtype).T)
-
-
-def _to_python(array: Any) -> np.ndarray:
-    """The inverse of `_to_julia`, a copy."""
-    return np.ascontiguousarray(np.array(array).T)

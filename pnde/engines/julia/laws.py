@@ -23,6 +23,11 @@ def julia_law(constraint: Constraint) -> Any:
     return _laws[constraint]
 
 
+def keep_law(constraint: Constraint, law: Any) -> None:
+    """Take `law`, a Julia object that is there already, for the twin of a constraint."""
+    _laws[constraint] = law
+
+
 def _make(constraint: Constraint) -> Any:
     jl = pnde_module()
     if isinstance(constraint, Stacked):

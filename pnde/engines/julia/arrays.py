@@ -1,0 +1,32 @@
+"""Arrays at the border: a row-major (B, n) of NumPy is a column-major (n, B) of Julia, the same numbers in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pnde.engines import Trajectories
+from pnde.engines.julia.session import pnde_module
+
+
+def to_julia(array: Any, dtype: str = "float64") -> Any:
+    """A Julia array of its own, with the dimensions in the opposite order: the same numbers in memory."""
+    return pnde_module().owned(np.ascontiguousarray(array, dtype).T)
+
+
+def to_python(array: Any) -> np.ndarray:
+    """The inverse of `to_julia`, a copy."""
+    return np.ascontiguousarray(np.array(array).T)
+
+
+def trajectories_of(out: Any) -> Trajectories:
+    """What Julia's `Trajectories` hold, batch first."""
+    u = np.moveaxis(np.asarray(out.u, np.float64), 2, 0)
+    u = np.moveaxis(u, 1, 2)
+    return Trajectories(
+        u=np.where(np.isfinite(u), u, np.nan),
+        status=np.array(out.status, np.int8),
+        steps=np.array(out.steps),
+        evaluations=np.array(out.evaluations),
+    )
