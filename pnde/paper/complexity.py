@@ -16,9 +16,9 @@ from pnde.paper.timing import compile_time, interleaved
 from pnde.systems.pendulum import to_cartesian
 
 #: (number of constraints m, size of the state n) along m, along n, and chains of N links.
-ALONG_M = tuple((m, 2048) for m in (64, 128, 256, 512))
+ALONG_M = tuple((m, 2048) for m in (128, 256, 512, 1024))
 ALONG_N = tuple((128, n) for n in (1024, 2048, 4096, 8192))
-LINKS = (64, 128, 256, 512)
+LINKS = (1024, 2048, 4096, 8192, 16384)
 #: The exponents of the paper's Table II: (of m, of n), by operation and method.
 THEORY: dict[tuple[str, str], tuple[int, int]] = {
     ("Gram matrix", "Cholesky"): (2, 1),

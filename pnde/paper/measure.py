@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def measure_times(results: Results, study: Study) -> pd.DataFrame:
     for device, place in devices().items():
         with jax.enable_x64(True), jax.default_device(place):
             for what, batch in (("forward", BATCH), ("solve", SOLVED[preset])):
-                calls = {}
+                calls: dict[str, Callable[[], Any]] = {}
                 for model, run in runs.items():
                     u, c = _states(run, batch, spread=what == "forward")
                     if what == "forward":

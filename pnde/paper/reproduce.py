@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import xarray as xr
@@ -18,7 +19,7 @@ from pnde.paper.measure import measure
 from pnde.paper.plan import FILE as PLAN
 from pnde.paper.plan import Plan
 from pnde.paper.results import EVALUATION, FAILURES, Results
-from pnde.paper.studies import ANGULAR_NDE, Study, settings_free, study
+from pnde.paper.studies import ANGULAR_NDE, Study, study, unconstrained
 from pnde.run import Run
 
 logger = logging.getLogger("pnde")
@@ -62,10 +63,7 @@ def run_study(results: Results, study: Study, seed: int, progress: bool = True) 
     if not (path / FILE).exists():
         write(path, experiment, None)
     for model in todo:
-        one = type(experiment)(
-            experiment.source, (model,), experiment.config, experiment.parameters
-        )
-        runs, failures = one.train(path, progress)
+        runs, failures = replace(experiment, models=(model,)).train(path, progress)
         if failures:
             failed = {**failed, model: str(failures[model])}
             disk.write_json(path / FAILURES, failed)
@@ -82,7 +80,7 @@ def _forget_programs() -> None:
 def _evaluate(results: Results, study: Study, seed: int, model: str, run: Run) -> None:
     folder = results.path(study.name, seed) / EVALUATION
     folder.mkdir(parents=True, exist_ok=True)
-    if study.long and (settings_free(model) or model == "pnde"):
+    if study.long and (unconstrained(model) or model == "pnde"):
         t_end, dt, count = study.long
         start = select(run.data, "test").isel(trajectory=slice(count))
         save_data(run.rollout(start, t_end, dt), folder / f"long-{slug(model)}.nc")

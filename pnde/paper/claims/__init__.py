@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pnde.paper.claims.conservation import best_state, snde_cannot_be_trained
+from pnde.paper.claims.conservation import beats_nde, best_state, snde_cannot_be_trained
 from pnde.paper.claims.constraint import constraint_error, larger_gamma, more_steps
 from pnde.paper.claims.finding import Finding
 from pnde.paper.claims.grid import loads_turn, power_drift, similar_states, voltage_converges
@@ -15,6 +15,7 @@ from pnde.paper.results import Results
 
 CLAIMS: dict[str, Callable[[Results], Finding]] = {
     "constraint-error": constraint_error,
+    "beats-nde": beats_nde,
     "best-state": best_state,
     "snde-lotka-volterra": snde_cannot_be_trained,
     "cartesian": cartesian_beats_angular,

@@ -48,6 +48,9 @@ def _four(
     for index, ax in enumerate(flat):
         if (old := ax.get_legend()) is not None:
             old.remove()
+        for line in ax.get_lines():
+            if line.get_label() == "truth":
+                line.set_linewidth(1.1)  # many turns in one panel
         ax.set(title=f"initial state {index + 1}", xlabel="", ylabel="")
     _limits(axes, truth, states)
     outer_labels(axes, len(flat), *labels)
