@@ -60,12 +60,12 @@ def _parameters(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _law(reference: str | None) -> Any:
-    """The function or Constraint that `FILE.py:NAME` names."""
-    if reference is None:
-        return None
+    """The function or Constraint that `FILE.py:NAME` names; `rods` is known by its name."""
+    if reference is None or reference == "rods":
+        return reference
     file, colon, name = reference.rpartition(":")
     if not colon:
-        raise ConfigError(f"name a law as FILE.py:NAME, not {reference!r}")
+        raise ConfigError(f"name a law as FILE.py:NAME, or rods; not {reference!r}")
     path = Path(file)
     if not path.exists():
         raise ConfigError(f"there is no file {file} to take the law {name!r} from")
@@ -81,7 +81,11 @@ def _law(reference: str | None) -> Any:
     return getattr(module, name)
 
 
-_law_option = click.option("--law", metavar="FILE.py:NAME", help="a law of your own")
+_law_option = click.option(
+    "--law",
+    metavar="FILE.py:NAME",
+    help="a law of your own; rods: a chain of rods as long as the data show",
+)
 _parameter_option = click.option(
     "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="of the system"
 )

@@ -28,8 +28,14 @@ def system_of(ds: xr.Dataset) -> Any:
 def law_for(ds: xr.Dataset, constraint: Any) -> Constraint | None:
     """The law for a data set: the one given, or that of its built-in system; bound to its states.
 
+    `"rods"` stands for `pnde.systems.rods.Rods.of_data(ds)`, a chain whose rods have the lengths that the data show.
+
     **Raises:** `pnde.errors.ConstraintError` if the law knows other states.
     """
+    if isinstance(constraint, str) and constraint == "rods":
+        from pnde.systems.rods import Rods
+
+        return Rods.of_data(ds)
     law = as_constraint(constraint)
     if law is None:
         system = system_of(ds)

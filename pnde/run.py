@@ -219,8 +219,8 @@ def train(
 
     - `data`: an `xarray.Dataset` or a NetCDF, CSV or NPZ file; see `pnde.data.open_data`. Without splits, trajectories
         are split in the order of the file as `config.data` says.
-    - `constraint`: a plain function of the state, which is then conserved, or a `pnde.Constraint`. Data simulated from
-        a built-in system bring their own.
+    - `constraint`: a plain function of the state, which is then conserved; a `pnde.Constraint`; or `"rods"`, a chain
+        of rods as long as the data show. Data simulated from a built-in system bring their own.
     - `method`: `"nde"`, `"snde"` (stabilised) or `"pnde"` (projected); as in `config`, which says `"pnde"`, if absent.
     - `order`: 2 if the states are (q, q̇) and the network gives accelerations.
     - `metric`: M of the inner product, weights `(n,)`, a matrix `(n, n)`, or a function of the state giving either.

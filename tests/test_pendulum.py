@@ -8,6 +8,7 @@ from pnde import systems
 from pnde.data import make_dataset
 from pnde.engines import get
 from pnde.errors import ConfigError, ConstraintError, DataError, PndeError
+from pnde.laws import law_for
 from pnde.model import initial_weights
 from pnde.systems.pendulum import to_angular, to_cartesian
 from pnde.systems.rods import Rods
@@ -179,7 +180,7 @@ class TestLaw:
         u[3, 5, 2] = np.nan
         names = [f"marker{i}" for i in range(16)]
         camera = make_dataset(u, ds["time"].values, names)
-        law = Rods.of_data(camera)
+        law = law_for(camera, "rods")
         np.testing.assert_allclose(law.lengths, lengths, rtol=1e-3)
         np.testing.assert_allclose(law.targets(law.rows(u[0, :1]))[0, :4], lengths**2, rtol=2e-3)
         assert law.bind(names).structure is law.structure

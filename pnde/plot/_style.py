@@ -100,7 +100,7 @@ def legend(axes: np.ndarray, own: bool) -> None:
         return
     figure: Figure = axes.reshape(-1)[0].figure
     # Points that an entry takes: handle, gaps, and the letters of a 7 point font.
-    sizes = [31 + 3.5 * len(label) for label in entries]
+    sizes = [31 + 4.4 * len(label) for label in entries]
     room = 72 * figure.get_figwidth()
     columns = len(sizes)
     if sum(sizes) > room:
