@@ -117,7 +117,7 @@ class Slots:
         return True
 
     def next_epoch(self) -> None:
-        """Try to store again, so that what an epoch does depends on its batches alone and a resumed run does the same."""
+        """Store again: what an epoch does then depends on its batches alone, and a resumed run does the same."""
         if self.count is None and self._sizes:
             self.count = self._sizes[-1]
 
