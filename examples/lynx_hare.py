@@ -1,6 +1,8 @@
-"""Real data: 21 years of hare and lynx pelts. How far do they obey the law of Lotka and Volterra?
+"""Real data: 21 years of hare and lynx pelts.
 
     python examples/lynx_hare.py [FOLDER]
+
+How far do they obey the law of Lotka and Volterra, and what if a model has to?
 """
 
 import sys
@@ -22,7 +24,7 @@ def fit(t, u):
     def misfit(logarithms):
         a, b, c, d, *start = np.exp(logarithms)
         rhs = lambda t, u: [u[0] * (a - b * u[1]), u[1] * (d * u[0] - c)]  # noqa: E731
-        path = solve_ivp(rhs, (t[0], t[-1]), start, t_eval=t, rtol=1e-8, atol=1e-8)
+        path = solve_ivp(rhs, t[[0, -1]], start, t_eval=t, rtol=1e-8, atol=1e-8)
         return (np.log(path.y.T) - np.log(u)).ravel()
 
     best = least_squares(misfit, np.log([0.5, 0.03, 0.8, 0.03, *u[0]]))
@@ -33,8 +35,8 @@ def main(folder=Path(), epochs=200):
     data = pnde.open_data(Path(__file__).with_name("lynx_hare.csv"))
     u = data["u"].values[0]
     (a, b, c, d), off = fit(data["time"].values, u)
-    print(f"hares: {a:.3f} x - {b:.4f} xy, lynx: {d:.4f} xy - {c:.3f} y per year")
-    print(f"the data are off this fit by a factor of {off:.2f} (root mean square)\n")
+    print(f"hares {a:.3f} x - {b:.4f} xy, lynx {d:.4f} xy - {c:.3f} y")
+    print(f"the data are off by a factor of {off:.2f}")
 
     def conserved(u):  # 0 where both populations rest, so that a share of it means something
         x, y = u[0] * d / c, u[1] * b / a
@@ -49,8 +51,9 @@ def main(folder=Path(), epochs=200):
         ratio = run.rollout(split)["u"].values / split["u"].values
         for name, part in zip(split["split"].values, ratio, strict=True):
             off = np.exp(np.sqrt(np.nanmean(np.log(part[part > 0]) ** 2)))
-            lost = f", {np.sum(part <= 0)} of them negative" if np.any(part <= 0) else ""
-            print(f"{run.label}: off the {name} years by a factor of {off:.2f}{lost}")
+            print(
+                f"{run.label}, {name}: off by a factor of {off:.2f}, {np.sum(part <= 0)} negative"
+            )
         forecasts[run.label] = run.rollout(u[:1], t_end=40.0, dt=0.1)
     pnde.plot.phase(data, forecasts)[0].figure.savefig(folder / "lynx-hare.png")
     pnde.plot.check(report)[0].figure.savefig(folder / "lynx-hare-law.png")
