@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
+from types import FunctionType
 from typing import Any, get_args
 
 import click
@@ -40,10 +41,12 @@ def on_page_content(html: str, **_: Any) -> str:
 
 def _link(match: re.Match[str]) -> str:
     """A reference that the plugin of the cross-references fills in, or drops where the name has no entry."""
-    first, name, *rest = match[1].split(".")
-    # What `pnde` itself offers is documented where it is defined.
-    home = [pnde._NAMES[name], name] if name in pnde._NAMES else [first, name]
-    target = ".".join([*home, *rest])
+    found: Any = pnde
+    for part in match[1].split(".")[1:]:
+        found = getattr(found, part, None)
+    # Functions and classes have their entry where they are defined.
+    own = isinstance(found, FunctionType | type)
+    target = f"{found.__module__}.{found.__qualname__}" if own else match[1]
     return f'<autoref optional identifier="{target}">{match[0]}</autoref>'
 
 
