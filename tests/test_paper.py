@@ -1,6 +1,7 @@
 """The paper, reproduced: figures, tables and claims of results that are made up, and one study from data to report."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -370,12 +371,15 @@ def test_snde_tends_to_pnde_as_gamma_grows(orbits):
         assert complexity.slope(table["gamma"], table[column]) == pytest.approx(-1, abs=0.1)
 
 
+@pytest.mark.slow
 def test_one_study_from_data_to_report(tmp_path, monkeypatch):
     """Trains: everything once, then again without doing anything twice, then figures and check alone."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(complexity, "ALONG_M", ((2, 16), (4, 16)))
     monkeypatch.setattr(complexity, "ALONG_N", ((2, 16), (2, 32)))
     monkeypatch.setattr(complexity, "LINKS", (2, 4))
+    two = replace(study("lotka-volterra"), models=("nde", "pnde"))
+    monkeypatch.setitem(STUDIES, two.name, two)
     size = [
         "epochs=1",
         "width=4",

@@ -95,7 +95,8 @@ def _pair(
         axes[0].set_ylim(bottom=max(1e-4, lowest / 2) if lowest < 1e-4 else None)
         _log_axis(axes[0])
     else:
-        axes[0].set_ylim(0, 1.05 * min(highest, LOST) or 1.0)
+        # Room for what has to be noted.
+        axes[0].set_ylim(0, (1.2 if notes else 1.05) * min(highest, LOST) or 1.0)
     axes[1].set_yscale("log")
     _log_axis(axes[1])
     if notes:
