@@ -12,7 +12,7 @@ from pnde.config import Config, SolverConfig
 from pnde.engines import get
 from pnde.run import Run
 
-GAMMAS = (10.0, 30.0, 100.0, 300.0, 1000.0)
+GAMMAS = (30.0, 100.0, 300.0, 1000.0, 3000.0)
 #: Relaxation times 1/γ after which the boundary layer is over: e⁻⁴⁰ is below rounding.
 LAYER = 40.0
 SAMPLES = 5

@@ -12,7 +12,7 @@ from pnde.plot._style import NDE, PNDE, SNDE, WIDTH, legend, panels
 def limit(results: Results) -> Figure:
     """Distances of SNDE from PNDE over γ, and the slope -1."""
     table = results.measured("limit")
-    ax = panels(1, 1, 0.75 * WIDTH, 150 / 72)[0, 0]
+    ax = panels(1, 1, WIDTH, 150 / 72)[0, 0]
     looks = {
         "velocity": ("velocity", PNDE, "o"),
         "path": ("path", NDE, "s"),
