@@ -121,10 +121,10 @@ def time_table(results: Results) -> pd.DataFrame:
 
 
 def training_time(results: Results, name: str, model: str, seed: int) -> tuple[float, float]:
-    """Seconds of training without compilation, and of compilation."""
+    """Seconds of training without compilation, and of compilation, which a single epoch does not tell."""
     _, history = results.report(name, model, seed)
     seconds = history["seconds"].to_numpy(float)
-    usual = float(np.median(seconds[1:])) if len(seconds) > 1 else 0.0
+    usual = float(np.median(seconds[1:] if len(seconds) > 1 else seconds))
     compilation = max(0.0, float(seconds[0]) - usual)
     return float(seconds.sum()) - compilation, compilation
 
