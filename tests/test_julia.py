@@ -16,9 +16,10 @@ from pnde.config import SolverConfig
 from pnde.engines import Batch, get
 from pnde.engines.julia import environment
 from pnde.engines.julia.session import _check_settings
-from pnde.errors import EngineError
+from pnde.errors import ConfigError, EngineError, GridError
 
 SETTINGS = {"epochs": 3, "width": 16, "batch_size": 64, "learning_rate": 1e-2}
+TIGHT = {"rollout.rtol": 1e-9, "rollout.atol": 1e-9}
 
 live = pytest.mark.skipif(
     not environment.is_set_up(),
@@ -169,33 +170,46 @@ class TestEngine:
         assert {"julia", "PNDE", "SciMLSensitivity"} <= get("julia").status().keys()
 
 
+@pytest.fixture(scope="module")
+def data():
+    ds = pnde.systems.lotka_volterra().simulate(trajectories=12, t_end=2.0, seed=3)
+    return pnde.split_data(ds, 6, 3, 3)
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "pnde"
+    settings = SETTINGS | TIGHT
+    return pnde.train(data, folder=folder, progress=False, engine="julia", **settings), folder
+
+
 @pytest.mark.julia
 @live
 @pytest.mark.slow
 class TestTraining:
-    @pytest.fixture(scope="class")
-    def data(self):
-        ds = pnde.systems.lotka_volterra().simulate(trajectories=12, t_end=2.0, seed=3)
-        return pnde.split_data(ds, 6, 3, 3)
-
-    @pytest.fixture(scope="class")
-    def trained(self, data, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("run") / "pnde"
-        return pnde.train(data, folder=folder, progress=False, engine="julia", **SETTINGS), folder
-
     def test_the_embedded_engine_loads_what_julia_trained(self, trained):
         run, folder = trained
         assert run.report["engine"] == "julia"
-        text = (folder / "config.toml").read_text()
-        (folder / "config.toml").write_text(text.replace('engine = "julia"', 'engine = "jax"'))
-        again = pnde.load(folder)
+        again = pnde.load(folder, engine="jax")
+        assert again._engine.name == again.model.config.engine == "jax"
         ours, theirs = run.rollout(t_end=10.0), again.rollout(t_end=10.0)
         assert float(ours["constraint_error"].max()) < 1e-13
-        np.testing.assert_allclose(ours["u"], theirs["u"], rtol=1e-4)
+        np.testing.assert_allclose(ours["u"], theirs["u"], rtol=1e-6)
 
     def test_the_same_steps_as_the_embedded_engine(self, data, trained):
         other = pnde.train(data, progress=False, engine="jax", **SETTINGS)
         np.testing.assert_allclose(trained[0].history["loss"], other.history["loss"], rtol=1e-3)
+
+    def test_a_batch_that_is_not_full_counts_as_in_the_embedded_engine(self, data):
+        # 30 segments to train on and 15 to validate on, in batches of 8.
+        exact = {"precision": "float64", "rtol": 1e-11, "atol": 1e-11, "max_steps": 1000}
+        settings = SETTINGS | {"batch_size": 8, "solver": {"solver": "dopri8", **exact}}
+        ours, theirs = (
+            pnde.train(data, progress=False, engine=name, **settings).history
+            for name in ("julia", "jax")
+        )
+        for column in ("loss", "valid_loss", "gradient_norm"):
+            np.testing.assert_allclose(ours[column], theirs[column], rtol=1e-6)
 
     def test_epochs_from_saved_states_end_as_those_in_one_go(self, data, trained):
         engine, whole = get("julia"), trained[0]
@@ -207,8 +221,122 @@ class TestTraining:
             np.testing.assert_array_equal(value, whole.weights[name])
 
 
+EQUATIONS = """
+function f!(du, u, p, t)
+    du[1] = 1 - u[1] * u[2]
+    du[2] = p * (u[2] - u[1]^2) + 0 * u[3]
+    du[3] = ifelse(u[3] < -5, u[1], u[3]^3.0 - sqrt(u[2]) * sin(u[1]) / u[2])
+end
+DifferentialAlgebraic(f!, [true, false, false], 2.0, ["a", "b", "c"], [1.0, 1.0, cbrt(sin(1.0))])
+"""
+
+
+@pytest.fixture(scope="module")
+def grid():
+    from pnde.engines.julia.session import pnde_module
+
+    return pnde.grids.PowerDynamicsGrid(pnde_module().load_code(EQUATIONS))
+
+
+@pytest.mark.julia
+@live
+class TestDifferentialAlgebraic:
+    """A grid from PowerDynamics.jl without PowerDynamics.jl: the same Julia object, of equations written by hand."""
+
+    def test_both_engines_have_the_same_law(self, grid):
+        u = np.random.default_rng(2).uniform(0.5, 2.0, (4, 3))
+        ours, theirs = (law(grid.constraint, u, np.zeros(4)) for law in both("law"))
+        a, b, c = u.T
+        np.testing.assert_allclose(ours[:, 0], 2 * (b - a**2), rtol=1e-13)
+        np.testing.assert_allclose(ours[:, 1], c**3 - np.sin(a) / np.sqrt(b), rtol=1e-12)
+        close(ours, theirs, 1e-13)
+
+    @pytest.mark.parametrize("method", ["snde", "pnde"])
+    def test_and_the_same_loss_and_gradient(self, grid, method):
+        u = grid.simulate(trajectories=3, t_end=0.4, dt=0.1)["u"].values
+        batch = Batch(u, np.broadcast_to(0.1 * np.arange(5), u.shape[:2]), np.zeros((3, 2)))
+        fixed = model_of(grid, method, step=0.1 / 64)
+        tight = model_of(grid, method, solver="dopri8", rtol=1e-13, atol=1e-13)
+        loss, gradient = get("julia").loss_and_gradient(tight, weights_of(tight), batch)
+        expected_loss, expected = get("jax").loss_and_gradient(fixed, weights_of(fixed), batch)
+        close(loss, expected_loss)
+        close(flat(gradient), flat(expected))
+
+    def test_data_obey_the_law(self, grid, monkeypatch):
+        data = grid.simulate(trajectories=5, t_end=2.0, dt=0.1, seed=4)
+        assert data["u"].shape == (5, 21, 3) and data.attrs["system"] == "powerdynamics"
+        assert np.ptp(data["u"].values[:, 0], axis=0).min() > 1e-3
+        for name in ("jax", "julia"):
+            monkeypatch.setenv("PNDE_ENGINE", name)
+            assert float(pnde.check(data, grid.constraint)["absolute"].max()) < 1e-12
+        assert (grid.simulate(trajectories=5, t_end=2.0, dt=0.1, seed=4)["u"] == data["u"]).all()
+        still = grid.simulate(trajectories=2, t_end=1.0, dt=0.5, push=0.0)
+        np.testing.assert_allclose(still["u"], np.broadcast_to(grid.operation_point, (2, 3, 3)))
+
+    def test_either_engine_trains(self, grid):
+        data = pnde.split_data(grid.simulate(trajectories=6, t_end=1.0, dt=0.1), 3, 2, 1)
+        for name in ("julia", "jax"):
+            run = pnde.train(data, grid.constraint, engine=name, progress=False, **SETTINGS)
+            assert float(run.rollout()["constraint_error"].max()) < 1e-12
+
+    def test_a_branch_is_for_julia_alone(self):
+        from pnde.engines.julia.session import pnde_module
+
+        code = EQUATIONS.replace("ifelse(u[3] < -5, u[1],", "(u[3] < -5 ? u[1] :")
+        grid = pnde.grids.PowerDynamicsGrid(pnde_module().load_code(code))
+        assert np.isfinite(get("julia").law(grid.constraint, np.ones((1, 3)), np.zeros(1))).all()
+        with pytest.raises(GridError, match=r'use engine="julia" .*branch on the state'):
+            get("jax").law(grid.constraint, np.ones((1, 3)), np.zeros(1))
+
+    def test_what_is_wrong_is_one_sentence(self, grid):
+        with pytest.raises(ConfigError, match=r"no state 'bb' \(did you mean 'b'\?\)"):
+            grid.simulate(trajectories=1, forced=["bb"])
+        with pytest.raises(ConfigError, match="not a multiple"):
+            grid.simulate(trajectories=1, t_end=1.0, dt=0.3)
+        with pytest.raises((EngineError, GridError), match=r"PowerDynamics|not a Network"):
+            pnde.grids.from_powerdynamics("3")
+
+
 class TestStart:
     """How the engine starts, and what it says where it cannot."""
+
+    def test_a_run_is_loaded_into_the_engine_that_is_asked_for(self, monkeypatch, tmp_path, orbits):
+        folder = tmp_path / "run"
+        settings = {"epochs": 1, "width": 4, "layers": 1, "batch_size": 8}
+        pnde.train(orbits, engine="jax", folder=folder, progress=False, **settings)
+        text = (folder / "config.toml").read_text()
+        (folder / "config.toml").write_text(text.replace('engine = "jax"', 'engine = "julia"'))
+        for name in ("PYTHON_JULIACALL_EXE", "PYTHON_JULIACALL_PROJECT"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        with pytest.raises(EngineError, match="pnde setup julia"):
+            pnde.load(folder)
+        run = pnde.load(folder, engine="jax")
+        assert run.model.config.engine == "jax" and run.rollout().sizes["trajectory"] > 0
+        with pytest.raises(ConfigError, match="engine"):
+            pnde.load(folder, engine="jaxx")
+
+    def test_a_retraction_after_each_step_of_training_is_refused(self):
+        from pnde.engines.julia.engine import JuliaEngine
+
+        engine = JuliaEngine()
+        for settings in ({"solver.retract": "save"}, {"solver.retract": "step", "method": "nde"}):
+            engine.check(pnde.Config.make(**settings))
+        with pytest.raises(ConfigError, match=r'solver.retract to "save" or "never".*engine="jax"'):
+            engine.check(pnde.Config.make(**{"solver.retract": "step"}))
+
+    def test_setup_that_fails_is_one_sentence(self, monkeypatch):
+        from pnde.engines.julia.setup import setup
+
+        def resolve():
+            raise OSError("no route to host")
+
+        monkeypatch.setitem(sys.modules, "juliapkg", SimpleNamespace(resolve=resolve))
+        with pytest.raises(EngineError, match="could not be installed: no route to host"):
+            setup()
+        monkeypatch.setitem(sys.modules, "juliapkg", None)
+        with pytest.raises(EngineError, match=r"run pip install 'pnde\[julia\]'"):
+            setup()
 
     def test_without_julia_it_is_one_sentence(self, monkeypatch, tmp_path):
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

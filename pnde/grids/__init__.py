@@ -4,7 +4,8 @@
     flow = pnde.grids.load_flow(grid)
     voltage = pnde.grids.operation_point(grid)
 
-The laws of a grid are `PowerBalance`. Everything here is NumPy; SciPy and pandapower are imported when first used.
+The laws of a grid are `PowerBalance`. Everything here is NumPy; SciPy and pandapower are imported when first used. A
+network of PowerDynamics.jl, with machines and controllers of any kind, is taken by `from_powerdynamics`.
 """
 
 from pnde.grids.balance import PowerBalance
@@ -25,6 +26,7 @@ from pnde.grids.operation_point import (
 )
 from pnde.grids.pandapower import from_pandapower, read_pandapower
 from pnde.grids.power import power_jacobian
+from pnde.grids.powerdynamics import PowerDynamicsGrid, from_powerdynamics
 from pnde.grids.psse import read_psse
 from pnde.grids.read import BUILT_IN, read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, NormalForm, dvoc, normal_form
@@ -44,10 +46,12 @@ __all__ = [
     "Network",
     "NormalForm",
     "PowerBalance",
+    "PowerDynamicsGrid",
     "ambient_forcing",
     "complete",
     "dvoc",
     "from_pandapower",
+    "from_powerdynamics",
     "from_ppc",
     "ieee14",
     "layout",

@@ -4,9 +4,13 @@ library; cuBLAS's QR. Everything else in PNDE runs on `CuArray`s as it is.
 """
 module PNDECUDAExt
 
-using CUDA: CUDA, CuArray, CuPtr, CUBLAS, CUSOLVER
+using CUDA: CUDA, CuArray, CuPtr
 using PNDE: PNDE, Magma, accept_factors!, addresses
 using NNlib: batched_mul
+
+# CUDA.jl 6 has them as packages of their own, under the libraries' own names.
+const CUBLAS = isdefined(CUDA, :cuBLAS) ? CUDA.cuBLAS : CUDA.CUBLAS
+const CUSOLVER = isdefined(CUDA, :cuSOLVER) ? CUDA.cuSOLVER : CUDA.CUSOLVER
 
 const Real4Or8 = Union{Float32, Float64}
 
@@ -14,8 +18,8 @@ const Real4Or8 = Union{Float32, Float64}
 function magma()
     path = get(ENV, "MAGMA_LIB", "")
     isempty(path) && return nothing
-    stream = CUDA.stream()
-    return get!(() -> Magma(path; device = CUDA.deviceid(), stream = Ptr{Cvoid}(UInt(stream.handle))), QUEUES, stream)
+    device, stream = CUDA.deviceid(CUDA.device()), CUDA.stream()
+    return get!(() -> Magma(path; device, stream = Ptr{Cvoid}(UInt(stream.handle))), QUEUES, stream)
 end
 const QUEUES = Dict{Any, Magma}()
 
@@ -24,7 +28,9 @@ function PNDE.cholesky_batched!(S::CuArray{T, 3}) where {T <: Real4Or8}
     library === nothing || return PNDE.cholesky_batched!(library, S)
     m, _, B = size(S)
     matrices, info = addresses(S), CUDA.zeros(Cint, B)
-    potrf(T)(CUSOLVER.dense_handle(), CUBLAS.CUBLAS_FILL_MODE_LOWER, m, pointers(T, matrices), m, info, B)
+    GC.@preserve S matrices potrf(T)(
+        CUSOLVER.dense_handle(), CUBLAS.CUBLAS_FILL_MODE_LOWER, m, pointers(T, matrices), m, info, B,
+    )
     return accept_factors!(S, info)
 end
 
@@ -35,7 +41,7 @@ function PNDE.cholesky_solve!(L::CuArray{T, 3}, x::CuArray{T, 2}) where {T <: Re
     library = magma()
     library === nothing || return PNDE.cholesky_solve!(library, L, x)
     factors, vectors, info = addresses(L), addresses(reshape(x, m, 1, B)), CUDA.zeros(Cint, 1)
-    potrs(T)(
+    GC.@preserve L x factors vectors potrs(T)(
         CUSOLVER.dense_handle(), CUBLAS.CUBLAS_FILL_MODE_LOWER, m, 1, pointers(T, factors), m, pointers(T, vectors), m,
         info, B,
     )
@@ -70,14 +76,16 @@ end
 function lower_factor!(A::CuArray{T, 3}) where {T}
     n, m, B = size(A)
     reflections, tau, info = copy(A), CUDA.zeros(T, m, 1, B), Ref{Cint}(0)
-    geqrf(T)(
-        CUBLAS.handle(), n, m, pointers(T, addresses(reflections)), n, pointers(T, addresses(tau)), info, B,
+    columns, scalars = addresses(reflections), addresses(tau)
+    GC.@preserve reflections tau columns scalars geqrf(T)(
+        CUBLAS.handle(), n, m, pointers(T, columns), n, pointers(T, scalars), info, B,
     )
     R = reflections[1:m, :, :]
     R .= ifelse.((1:m) .<= (1:m)', R, zero(T))
-    trsm(T)(
+    triangles, matrices = addresses(R), addresses(A)
+    GC.@preserve A R triangles matrices trsm(T)(
         CUBLAS.handle(), CUBLAS.CUBLAS_SIDE_RIGHT, CUBLAS.CUBLAS_FILL_MODE_UPPER, CUBLAS.CUBLAS_OP_N,
-        CUBLAS.CUBLAS_DIAG_NON_UNIT, n, m, Ref(one(T)), pointers(T, addresses(R)), m, pointers(T, addresses(A)), n, B,
+        CUBLAS.CUBLAS_DIAG_NON_UNIT, n, m, one(T), pointers(T, triangles), m, pointers(T, matrices), n, B,
     )
     return permutedims(R, (2, 1, 3))
 end

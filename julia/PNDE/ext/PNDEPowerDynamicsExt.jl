@@ -4,8 +4,8 @@ PowerDynamics.jl networks as they are: their algebraic equations are the law, th
 module PNDEPowerDynamicsExt
 
 using LinearAlgebra: I, diag, isdiag
-using NetworkDynamics: Network, NWState, pflat, uflat, variable_symbols
-using PNDE: PNDE, DifferentialAlgebraic
+using NetworkDynamics: EIndex, Network, NWState, VIndex, get_jac_prototype, pflat, uflat, variable_symbols
+using PNDE: PNDE, AlgebraicRows, DifferentialAlgebraic
 using PowerDynamics: initialize_from_pf!
 
 """
@@ -16,16 +16,38 @@ state is taken, as after an earlier `initialize_from_pf!`.
 
 # Throws
 
-  - `ArgumentError` if the mass matrix is not one of zeros and ones.
+  - `ArgumentError` if the mass matrix is not one of zeros and ones, or if it has no zeros.
 """
 function PNDE.DifferentialAlgebraic(network::Network; initialise = true)
     state = initialise ? initialize_from_pf!(network; verbose = false) : NWState(network)
     mass = Matrix(network.mass_matrix * I(length(uflat(state))))
     isdiag(mass) && all(x -> iszero(x) || isone(x), mass) ||
         throw(ArgumentError("the network's mass matrix is not a diagonal of zeros and ones"))
+    any(iszero, diag(mass)) || throw(ArgumentError("the network has no algebraic equations, so there is no law"))
     return DifferentialAlgebraic(
-        network, isone.(diag(mass)), pflat(state), string.(variable_symbols(network)), Vector{Float64}(uflat(state)),
+        Guarded(network, ReentrantLock()), isone.(diag(mass)), pflat(state), state_names(network), uflat(state);
+        pattern = get_jac_prototype(network; verbose = false),
     )
 end
+
+"A network writes to buffers of its own, so threads have to call it one after another."
+struct Guarded{N <: Network}
+    network::N
+    guard::ReentrantLock
+end
+(f::Guarded)(du, u, p, t) = lock(() -> f.network(du, u, p, t), f.guard)
+
+"`component₊state`, as in a bus's own listing; with the component's number where names are used twice."
+function state_names(network)
+    indices = variable_symbols(network)
+    names = [string(component(network, index).name, '₊', index.subidx) for index in indices]
+    return allunique(names) ? names : string.(indices)
+end
+component(network, index::VIndex) = network[VIndex(index.compidx)]
+component(network, index::EIndex) = network[EIndex(index.compidx)]
+
+"A network given as the law of a model is the law of its algebraic equations."
+PNDE.as_constraint(network::Network, time_dependent = false, source = "") =
+    AlgebraicRows(DifferentialAlgebraic(network))
 
 end

@@ -20,15 +20,17 @@ using OrdinaryDiffEqRosenbrock: OrdinaryDiffEqRosenbrock, Rodas4, Rodas5P
 using OrdinaryDiffEqTsit5: OrdinaryDiffEqTsit5, Tsit5
 using OrdinaryDiffEqVerner: OrdinaryDiffEqVerner, Vern9
 using Random
-using SciMLBase: SciMLBase, CallbackSet, DiscreteCallback, ODEFunction, ODEProblem, ReturnCode, solve, terminate!, u_modified!
+using SciMLBase: SciMLBase, CallbackSet, DiscreteCallback, NoInit, ODEFunction, ODEProblem, ReturnCode, solve, terminate!, u_modified!
 using SciMLSensitivity: SciMLSensitivity, BacksolveAdjoint, GaussAdjoint, InterpolatingAdjoint, ZygoteVJP
+using SparseArrays
+using SparseMatrixColorings: ColoringProblem, GreedyColoringAlgorithm, column_colors, coloring
 using Statistics: mean
 using Zygote: Zygote
 
 export AbstractProjection, CholeskyProjection, QRProjection, TruncatedProjection, project
 export AbstractConstraint, Constraint, Holonomic, Linear, Stacked, value, constraint_jacobian
 export Quartic, LotkaVolterra, NPendulum, PowerBalance, ieee14
-export DifferentialAlgebraic, AlgebraicRows, ambient_forcing, simulate
+export DifferentialAlgebraic, AlgebraicRows, SparseJacobian, ambient_forcing, simulate
 export retract
 export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, velocity
 export Settings, rollout, Tsit5, Vern9, Rodas4, Rodas5P
@@ -39,6 +41,7 @@ include("jacobians.jl")
 include("batched.jl")
 include("magma.jl")
 include("projection.jl")
+include("sparse_jacobian.jl")
 include("constraints.jl")
 include("systems/quartic.jl")
 include("systems/lotka_volterra.jl")
@@ -49,6 +52,7 @@ include("fields.jl")
 include("solve.jl")
 include("train.jl")
 include("systems/differential_algebraic.jl")
+include("program.jl")
 include("names.jl")
 
 end

@@ -30,6 +30,8 @@ linear_law(matrix) = Linear(Matrix{Float64}(matrix))
 
 law_values(law, u, t) = value(law, u, t)
 
+algebraic_program(system) = program(u -> algebraic_rows(system, u, 0.0), length(system.moving))
+
 "An array of the host that belongs to nobody else."
 owned(array) = Array(array)
 

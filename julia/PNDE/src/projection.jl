@@ -95,7 +95,8 @@ function ChainRulesCore.rrule(::typeof(project), algorithm::AbstractProjection, 
     return p, project_pullback
 end
 
-function ChainRulesCore.frule((_, _, Ġ, v̇, ḃ, Ẇ), ::typeof(project), algorithm::AbstractProjection, G, v, offset, W)
+function ChainRulesCore.frule(tangents::Tuple, ::typeof(project), algorithm::AbstractProjection, G, v, offset, W)
+    _, _, Ġ, v̇, ḃ, Ẇ = tangents
     factor = factorise(algorithm, G, W)
     p, λ = decompose(factor, G, v, offset, W)
     velocity = v̇ isa AbstractZero ? zero(v) : v̇

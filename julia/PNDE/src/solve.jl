@@ -12,8 +12,8 @@ How an ODE is solved.
 
   - `solver`: an OrdinaryDiffEq algorithm, such as `Tsit5()`, `Vern9()` or `Rodas5P()`.
   - `rtol`, `atol`: tolerances; `step`: or a fixed step; `max_steps`: rejected ones included.
-  - `retract`: `:step`, every accepted step and saved state is put back on the manifold; `:save`, saved states are;
-    `:never`, as in the paper.
+  - `retract`: `:step`, every accepted step and saved state is put back on the manifold (not in training); `:save`, saved
+    states are; `:never`, as in the paper.
   - `adjoint`: a SciMLSensitivity algorithm for derivatives. The default integrates the gradient with the adjoint state,
     under the same tolerances; `GaussAdjoint` has it from a quadrature that no tolerance controls, which is off by 1e-5
     where a segment takes but a step or two.

@@ -27,9 +27,17 @@ Mean squared error of the normalised states at the predicted points: over segmen
 
 Segments that share their time grid are solved as one system with common steps, as in the paper; others each with their
 own. The loss is NaN where a solve failed. `report`, if given, is called with the status and steps of each solve.
+
+# Throws
+
+  - `ArgumentError` for a projected model with `retract = :step`: an adjoint equation knows nothing of a retraction after
+    each step.
 """
 function batch_loss(model::Model, θ, segments::Segments, settings::Settings, report = Returns(nothing))
     (; u, c, start, grid, share) = segments
+    if model.method isa Projected && settings.retract === :step
+        throw(ArgumentError("training cannot retract each step: use Settings(; retract = :save) or :never"))
+    end
     if grid isa AbstractVector
         return solved_loss(model, θ, u, c, start, grid, share, settings, report)
     end
@@ -45,11 +53,11 @@ function solved_loss(model, θ, u, c, start, grid, share, settings, report)
         problem, settings.solver; saveat = grid, sensealg = settings.adjoint, options(settings, eltype(u))...,
     )
     predicted = Array(solution)
-    complete = size(predicted, 3) == length(grid)
-    ignore_derivatives() do
-        report(status(solution, complete), solution.stats.naccept + solution.stats.nreject)
+    ended = ignore_derivatives() do
+        status(solution, size(predicted, 3) == length(grid))
     end
-    complete || return eltype(u)(NaN)
+    ignore_derivatives(() -> report(ended, solution.stats.naccept + solution.stats.nreject))
+    ended == OK || return eltype(u)(NaN)
     if model.method isa Projected && settings.retract !== :never
         predicted = retract_saved(model, predicted, c, start, grid)
     end

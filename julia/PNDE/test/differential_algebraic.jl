@@ -1,4 +1,7 @@
-using LinearAlgebra, PNDE, Random
+using FiniteDifferences, ForwardDiff, LinearAlgebra, PNDE, Random, SparseArrays, Zygote
+using PNDE: condition, dense, factorise
+
+include("run_program.jl")
 
 rng = Xoshiro(8)
 
@@ -14,7 +17,7 @@ law = AlgebraicRows(system)
 @testset "the algebraic rows are the law" begin
     u = randn(rng, 2, 3)
     @test value(law, u, 0.0) ≈ 2 .* (u[2:2, :] .- u[1:1, :] .^ 2)
-    @test constraint_jacobian(law, u, 0.0)[1, :, :] ≈ vcat(-4 .* u[1:1, :], fill(2.0, 1, 3))
+    @test dense(constraint_jacobian(law, u, 0.0))[1, :, :] ≈ vcat(-4 .* u[1:1, :], fill(2.0, 1, 3))
 end
 
 @testset "ambient forcing stays on the manifold" begin
@@ -31,5 +34,67 @@ end
     reduced!(du, u, t) = (du[1] = 1 - u[1]^3)
     exact = PNDE.integrate(reduced!, u0[1:1, :], repeat(times, 1, 2), Settings(; solver = Vern9(), rtol = 1.0e-12, atol = 1.0e-12, retract = :never))
     @test out.u[1, :, :] ≈ exact.u[1, :, :] rtol = 1.0e-6
-    @test maximum(abs, out.u[2, :, :] .- out.u[1, :, :] .^ 2) < 1.0e-6
+    @test maximum(abs, out.u[2, :, :] .- out.u[1, :, :] .^ 2) < 1.0e-13
+end
+
+# Two loads that draw constant powers, fed by a voltage that follows them: rows that know few of the states.
+function ladder!(du, u, p, t)
+    a, b, c, d, e = u
+    du[1] = -a + 0.1 * (1 - b)
+    du[2] = b * (b - a) + 0.2 + ifelse(b < 0.2, b, 0.1 * sqrt(b))
+    du[3] = c^3 * (c - b) + p[1] * c / (1 + d^2)
+    du[4] = d - sin(c)^2.0
+    du[5] = e - exp(-0.3d) + max(e, 2.0) + a^1.5
+    return nothing
+end
+const LADDER = sparse(Bool[1 1 0 0 0; 1 1 0 0 0; 0 1 1 1 0; 0 0 1 1 0; 1 0 0 1 1])
+ladder(pattern) = DifferentialAlgebraic(ladder!, [true, false, false, false, false], [0.3], string.('a':'e'), ones(5); pattern)
+states = 0.5 .+ rand(rng, 5, 3)
+
+@testset "a sparse Jacobian is the dense one, with its derivatives" begin
+    sparse_law, dense_law = AlgebraicRows(ladder(LADDER)), AlgebraicRows(ladder(nothing))
+    @test maximum(sparse_law.colours) < maximum(dense_law.colours) == 5
+    G = constraint_jacobian(sparse_law, states, 0.0)
+    rows(u) = PNDE.algebraic_rows(sparse_law.system, u, 0.0)
+    @test dense(G) ≈ stack(ForwardDiff.jacobian(rows, u) for u in eachcol(states)) ≈ dense(constraint_jacobian(dense_law, states, 0.0))
+    v, b, W, w = randn(rng, 5, 3), randn(rng, 4, 3), 1 .+ rand(rng, 5, 3), randn(rng, 5, 3)
+    for metric in (nothing, W), algorithm in (CholeskyProjection(), QRProjection())
+        @test project(algorithm, G, v, b, metric) ≈ project(algorithm, dense(G), v, b, metric)
+        loss(law) = u -> dot(w, project(algorithm, constraint_jacobian(law, u, 0.0), v, value(law, u, 0.0), metric))
+        expected = only(grad(central_fdm(5, 1), loss(sparse_law), states))
+        @test only(gradient(loss(sparse_law), states)) ≈ expected rtol = 1.0e-7
+        @test only(gradient(loss(dense_law), states)) ≈ expected rtol = 1.0e-7
+    end
+    # The order of the pivots is CHOLMOD's own.
+    conditions = map(G -> condition(factorise(CholeskyProjection(), G, nothing)), (G, dense(G)))
+    @test all(0.2 .< conditions[1] ./ conditions[2] .< 5)
+    @test eltype(constraint_jacobian(sparse_law, Float32.(states), 0.0f0).values) == Float32
+    # A row of zeros has no factor.
+    singular = PNDE.SparseJacobian(LADDER, zeros(count(LADDER), 1))
+    @test all(isnan, project(singular, ones(5, 1)))
+    # The derivative of the pair (p, G) forwards.
+    Ġ = PNDE.SparseJacobian(G.pattern, randn(rng, size(G.values)))
+    tangent = PNDE.ChainRulesCore.Tangent{typeof(G)}(; values = Ġ.values)
+    none = PNDE.ChainRulesCore.NoTangent()
+    _, change = PNDE.ChainRulesCore.frule((none, none, tangent, v, b, none), project, CholeskyProjection(), G, v, b, nothing)
+    moved(s) = project(CholeskyProjection(), dense(G) .+ s .* dense(Ġ), v .+ s .* v, b .+ s .* b)
+    @test change ≈ central_fdm(5, 1)(moved, 0.0)
+end
+
+@testset "the equations as a program" begin
+    system = ladder(LADDER)
+    steps = PNDE.program(u -> PNDE.algebraic_rows(system, u, 0.0), 5)
+    for u in (eachcol(states)..., [0.5, 0.1, 1.0, 1.0, 3.0])
+        @test run_program(steps, u) ≈ PNDE.algebraic_rows(system, u, 0.0) rtol = 1.0e-14
+    end
+    every(u) = [
+        u[1]^2 + 2u[1] - u[2]; u[1]^-2; 2.0^u[1]; u[1]^u[2]; hypot(u[1], u[2]); atan(u[1], u[2]); abs2(u[1]); inv(u[2]) / 3; min(u[1], 2);
+        ifelse(!(u[1] <= u[2]) & (u[1] < 9), u[1], 1); ifelse((u[1] == 2) | (u[2] < 3), 0, u[2]); tanh(-u[1]); u[1] / 4 + true; 1 // 2 * u[1]; u[1]^(1 // 2); π * u[2]
+    ]
+    for u in ([1.0, 2.0], [2.5, 0.5])
+        @test run_program(PNDE.program(every, 2), u) ≈ every(u) rtol = 1.0e-14
+    end
+    # What is affine leaves no operation behind.
+    @test length(PNDE.program(u -> [3 * (u[1] - 2u[2]) / 4 + 1], 2)) == 1
+    @test_throws r"branch on the state" PNDE.program(u -> [u[1] > 0 ? u[1] : u[2]], 2)
 end

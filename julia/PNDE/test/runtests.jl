@@ -1,4 +1,4 @@
-# Groups: GROUP=Core, Arrays, Training or QA; all of them by default.
+# Groups: GROUP=Core, Arrays, Training, QA or PowerDynamics; all of them by default, the last where the package is installed.
 using Test
 
 const GROUP = get(ENV, "GROUP", "All")
@@ -7,11 +7,16 @@ const FILES = Dict(
     "Arrays" => ["arrays.jl", "magma.jl"],
     "Training" => ["training.jl"],
     "QA" => ["quality.jl"],
+    "PowerDynamics" => ["powerdynamics.jl"],
 )
 
 @testset "PNDE" begin
-    for group in ("Core", "Arrays", "Training", "QA"), file in FILES[group]
+    for group in ("Core", "Arrays", "Training", "QA", "PowerDynamics"), file in FILES[group]
         GROUP in ("All", group) || continue
+        if group == "PowerDynamics" && Base.find_package("PowerDynamics") === nothing
+            @info "PowerDynamics: skipped, the package is not installed"
+            continue
+        end
         @testset "$group: $file" begin
             include(file)
         end

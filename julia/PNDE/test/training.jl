@@ -61,6 +61,11 @@ end
     @test gradient ≈ loss_and_gradient(model, θ, batch, tight())[2] rtol = 1.0e-3
 end
 
+@testset "a retraction after each step is refused" begin
+    model = volterra_model()
+    @test_throws ArgumentError loss_and_gradient(model, weights(model), segments(3, 4, 0.1), tight(; retract = :step))
+end
+
 @testset "a solve that fails gives NaN" begin
     model = volterra_model(; method = NDE())
     loss, gradient, status, _ = loss_and_gradient(model, fill(1.0e4, length(model.layout)), segments(3, 4, 0.1), Settings(; max_steps = 5))
@@ -70,17 +75,17 @@ end
 @testset "AdamW" begin
     # One step by hand: with m̂ = g, v̂ = g² the direction is g / (|g| + ε).
     model, batch = volterra_model(), segments(3, 4, 0.1)
-    θ = weights(model)
-    gradient = loss_and_gradient(model, θ, batch, Settings())[2]
-    trainer = Trainer(model, θ, Settings(); weight_decay = 0.1)
+    θ, settings = weights(model), Settings(; retract = :never)
+    gradient = loss_and_gradient(model, θ, batch, settings)[2]
+    trainer = Trainer(model, θ, settings; weight_decay = 0.1)
     step!(trainer, batch, 1.0e-2)
     @test trainer.θ ≈ θ .- 1.0e-2 .* (gradient ./ (abs.(gradient) .+ 1.0e-8) .+ 0.1 .* θ)
     # Resumed from its moments it goes on as if it had not stopped.
     mu, nu, _ = trainer.moments
-    resumed = Trainer(model, trainer.θ, Settings(); weight_decay = 0.1, moments = (trainer.count, mu, nu))
+    resumed = Trainer(model, trainer.θ, settings; weight_decay = 0.1, moments = (trainer.count, mu, nu))
     foreach(t -> step!(t, batch, 1.0e-2), (trainer, resumed))
     @test resumed.θ == trainer.θ
-    clipped = Trainer(model, θ, Settings(); clip = 1.0e-9)
+    clipped = Trainer(model, θ, settings; clip = 1.0e-9)
     step!(clipped, batch, 1.0e-2)
     @test clipped.θ ≈ θ .- 1.0e-2 .* clamp.(gradient, -1.0e-9, 1.0e-9) ./ (abs.(clamp.(gradient, -1.0e-9, 1.0e-9)) .+ 1.0e-8)
     @test learning_rate(0; high = 1.0, low = 0.1, period = 10) == 1

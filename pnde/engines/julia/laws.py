@@ -23,13 +23,10 @@ def julia_law(constraint: Constraint) -> Any:
     return _laws[constraint]
 
 
-def keep_law(constraint: Constraint, law: Any) -> None:
-    """Take `law`, a Julia object that is there already, for the twin of a constraint."""
-    _laws[constraint] = law
-
-
 def _make(constraint: Constraint) -> Any:
     jl = pnde_module()
+    if constraint.julia_object is not None:
+        return constraint.julia_object
     if isinstance(constraint, Stacked):
         return jl.Stacked(*(julia_law(part) for part in constraint.parts))
     if isinstance(constraint, Linear):
