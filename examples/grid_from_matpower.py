@@ -16,7 +16,7 @@ import pnde
 FILE = Path(__file__).parents[1] / "tests" / "grids" / "data" / "ieee14.m"
 
 
-def main(file=FILE, folder=Path(), epochs=40, t_end=100.0):
+def main(file=FILE, folder=Path(), epochs=40, t_end=100.0, methods=("nde", "pnde")):
     grid = pnde.grids.read_grid(file)
     flow = pnde.grids.load_flow(grid)
     low, high = np.abs(flow.voltage).min(), np.abs(flow.voltage).max()
@@ -32,7 +32,7 @@ def main(file=FILE, folder=Path(), epochs=40, t_end=100.0):
     settings = {"epochs": epochs, "decay_epochs": epochs, "batch_size": 128}
     settings |= {"learning_rate": 3e-3, "weight_decay": 0.3, "solver.step": 0.2}
     forecasts = {}
-    for method in ("nde", "pnde"):
+    for method in methods:
         run = pnde.train(data, method=method, progress=False, **settings)
         forecasts[run.label] = run.rollout(t_end=t_end, dt=t_end / 200)
     table = pnde.metrics.table(forecasts, at=10)[["state error (t = 10 s)", "failed"]]

@@ -46,7 +46,9 @@ def main(folder=Path(), epochs=25):
     difference = learned - np.array([free.rhs(row, 0.0) for row in u])
     friction = -np.sum(difference[:, 2:] * u[:, 2:]) / np.sum(u[:, 2:] ** 2)
     print(f"friction that the network has found: {friction:.3f} N m s (true: {system.friction})")
-    pnde.plot.errors(forecasts)[0].figure.savefig(folder / "hybrid.png")
+    axes = pnde.plot.errors(forecasts)
+    axes[0].set_ylim(0, 2)  # the network by itself soon leaves the picture
+    axes[0].figure.savefig(folder / "hybrid.png")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
-"""Real data: 21 years of hare and lynx pelts.
+"""Real data: how far do 21 years of hare and lynx pelts obey the law of Lotka and Volterra?
 
-    python examples/lynx_hare.py [FOLDER]
-
-How far do they obey the law of Lotka and Volterra, and what if a model has to?
+Figures go to the folder in `python examples/lynx_hare.py [FOLDER]`.
 """
 
 import sys
@@ -31,7 +29,7 @@ def fit(t, u):
     return np.exp(best.x[:4]), np.exp(np.sqrt(np.mean(best.fun**2)))
 
 
-def main(folder=Path(), epochs=200):
+def main(folder=Path(), epochs=200, methods=("nde", "pnde")):
     data = pnde.open_data(Path(__file__).with_name("lynx_hare.csv"))
     u = data["u"].values[0]
     (a, b, c, d), off = fit(data["time"].values, u)
@@ -46,7 +44,7 @@ def main(folder=Path(), epochs=200):
     print(pnde.metrics.deviation_table(report).to_string(float_format="{:.3f}".format))
     split = pnde.split_data(data, 0.62, 0.19, 0.19)  # 13 years train, 4 validate, 4 test
     forecasts = {}
-    for method in ("nde", "pnde"):
+    for method in methods:
         run = pnde.train(split, conserved, method=method, epochs=epochs, progress=False, **SMALL)
         ratio = run.rollout(split)["u"].values / split["u"].values
         for name, part in zip(split["split"].values, ratio, strict=True):

@@ -38,7 +38,7 @@ def orbits(count, times, seed=1):
     return np.stack([position.real, position.imag, velocity.real, velocity.imag], axis=-1)
 
 
-def main(folder=Path(), epochs=60, t_end=60.0):
+def main(folder=Path(), epochs=60, t_end=60.0, methods=("nde", "pnde")):
     names, times = ["x", "y", "vx", "vy"], np.arange(0, t_end + 0.05, 0.1)
     truth = pnde.data.make_dataset(orbits(10, times, seed=2), times, names)
     data = pnde.data.make_dataset(orbits(30, times[:201]), times[:201], names)
@@ -47,7 +47,7 @@ def main(folder=Path(), epochs=60, t_end=60.0):
     print(pnde.metrics.deviation_table(pnde.check(data, law))["max"].to_string(), "\n")
     settings = {"epochs": epochs, "batch_size": 128, "learning_rate": 5e-3, "decay_epochs": epochs}
     forecasts = {}
-    for method in ("nde", "pnde"):
+    for method in methods:
         run = pnde.train(data, law, method=method, order=2, progress=False, **settings)
         forecasts[run.label] = run.rollout(truth)
     print(pnde.metrics.table(forecasts, at=[20, t_end]).to_string(float_format="{:.2g}".format))
