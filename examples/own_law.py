@@ -50,7 +50,8 @@ def main(folder=Path(), epochs=60, t_end=60.0, methods=("nde", "pnde")):
     for method in methods:
         run = pnde.train(data, law, method=method, order=2, progress=False, **settings)
         forecasts[run.label] = run.rollout(truth)
-    print(pnde.metrics.table(forecasts, at=[20, t_end]).to_string(float_format="{:.2g}".format))
+    table = pnde.metrics.table(forecasts, at=[t_end / 3, t_end])
+    print(table.to_string(float_format="{:.2g}".format))
     pnde.plot.errors(forecasts)[0].figure.savefig(folder / "own-law.png")
 
 

@@ -16,7 +16,7 @@ SMALL = {
     "grid_from_matpower": (ONE | {"t_end": 20.0}, ["14 buses", "PNDE", "load error"]),
     "hybrid": ({"epochs": 1}, ["network, law and gravity", "friction that the network has found"]),
     "lynx_hare": (ONE, ["conserved", "PNDE, test: off by a factor"]),
-    "own_law": (ONE | {"t_end": 20.0}, ["angular_momentum", "constraint error, max"]),
+    "own_law": (ONE | {"t_end": 6.0}, ["angular_momentum", "constraint error, max"]),
     "pendulum": (ONE | {"fps": 2}, ["PNDE", "constraint error, max"]),
 }
 
