@@ -14,6 +14,7 @@ using Libdl: dlopen, dlsym
 using LinearAlgebra
 using Logging: Logging, ConsoleLogger, with_logger
 using Lux: Lux
+using NaNMath: NaNMath
 using NNlib: batched_mul, batched_transpose, gelu, relu, softplus
 using Optimisers: Optimisers, Adam
 using OrdinaryDiffEqRosenbrock: OrdinaryDiffEqRosenbrock, Rodas4, Rodas5P

@@ -67,6 +67,14 @@ for (name, kept) in ((:atan, :atan2), (:min, :minimum), (:max, :maximum))
         known(x, y) ? traced($name(x.constant, y.constant)) : operation($(QuoteNode(kept)), x, y)
 end
 
+# ModelingToolkit writes its equations with these, which give NaN where the others throw.
+for name in (:sin, :cos, :tan, :asin, :acos, :log, :sqrt)
+    @eval NaNMath.$name(x::Traced) = $name(x)
+end
+NaNMath.pow(x::Traced, y::Traced) = x^y
+NaNMath.min(x::Traced, y::Traced) = min(x, y)
+NaNMath.max(x::Traced, y::Traced) = max(x, y)
+
 for (name, kept) in ((:<, :less), (:<=, :less_equal), (:(==), :equal))
     @eval Base.$name(x::Traced, y::Traced) =
         known(x, y) ? $name(x.constant, y.constant) : TracedCondition(operation($(QuoteNode(kept)), x, y))

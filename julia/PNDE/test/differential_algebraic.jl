@@ -1,5 +1,5 @@
 using FiniteDifferences, ForwardDiff, LinearAlgebra, PNDE, Random, SparseArrays, Zygote
-using PNDE: condition, dense, factorise
+using PNDE: NaNMath, condition, dense, factorise
 
 include("run_program.jl")
 
@@ -88,8 +88,10 @@ end
         @test run_program(steps, u) ≈ PNDE.algebraic_rows(system, u, 0.0) rtol = 1.0e-14
     end
     every(u) = [
-        u[1]^2 + 2u[1] - u[2]; u[1]^-2; 2.0^u[1]; u[1]^u[2]; hypot(u[1], u[2]); atan(u[1], u[2]); abs2(u[1]); inv(u[2]) / 3; min(u[1], 2);
-        ifelse(!(u[1] <= u[2]) & (u[1] < 9), u[1], 1); ifelse((u[1] == 2) | (u[2] < 3), 0, u[2]); tanh(-u[1]); u[1] / 4 + true; 1 // 2 * u[1]; u[1]^(1 // 2); π * u[2]
+        u[1]^2 + 2u[1] - u[2]; u[1]^-2; 2.0^u[1]; u[1]^u[2]; u[1]^(1 // 2); abs2(u[1]); inv(u[2]) / 3; u[1] / 4 + true
+        1 // 2 * u[1]; π * u[2]; hypot(u[1], u[2]); atan(u[1], u[2]); min(u[1], 2); tanh(-u[1]); NaNMath.sqrt(u[1])
+        NaNMath.pow(u[1], 2); NaNMath.pow(u[2], 1.5); NaNMath.max(u[1], 1.5)
+        ifelse(!(u[1] <= u[2]) & (u[1] < 9), u[1], 1); ifelse((u[1] == 2) | (u[2] < 3), 0, u[2])
     ]
     for u in ([1.0, 2.0], [2.5, 0.5])
         @test run_program(PNDE.program(every, 2), u) ≈ every(u) rtol = 1.0e-14

@@ -13,7 +13,7 @@ function four_buses()
     @named machine = SauerPaiMachine(;
         vf_input = false, τ_m_input = false, S_b = 100, V_b = 1, ω_b = 2π * 50, H = 23.64, X_d = 0.146, X_q = 0.0969,
         X′_d = 0.0608, X′_q = 0.0969, X″_d = 0.06, X″_q = 0.06, X_ls = 0.0146, T′_d0 = 8.96, T″_d0 = 0.01, T′_q0 = 0.31,
-        T″_q0 = 0.01, D = 2,
+        T″_q0 = 0.01, R_s = 0.000125, D = 2,
     )
     @named constant = PQLoad(; Pset = -0.5, Qset = -0.2)
     @named mixed = ZIPLoad(; Pset = -0.4, Qset = -0.1, Vset = 1, KpZ = 0.3, KqZ = 0.4, KpI = 0.3, KqI = 0.2)
