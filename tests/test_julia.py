@@ -279,13 +279,24 @@ class TestDifferentialAlgebraic:
             run = pnde.train(data, grid.constraint, engine=name, progress=False, **SETTINGS)
             assert float(run.rollout()["constraint_error"].max()) < 1e-12
 
-    def test_a_branch_is_for_julia_alone(self):
+    def test_branches_are_kept(self):
         from pnde.engines.julia.session import pnde_module
 
-        code = EQUATIONS.replace("ifelse(u[3] < -5, u[1],", "(u[3] < -5 ? u[1] :")
+        code = EQUATIONS.replace("ifelse(u[3] < -5, u[1],", "(u[3] < 1.2 ? u[1] :")
+        grid = pnde.grids.PowerDynamicsGrid(pnde_module().load_code(code))
+        u = np.random.default_rng(2).uniform(0.5, 2.0, (9, 3))
+        ours, theirs = (law(grid.constraint, u, np.zeros(9)) for law in both("law"))
+        assert 0 < np.count_nonzero(ours[:, 1] == u[:, 0]) < 9
+        close(ours, theirs, 1e-13)
+
+    def test_what_takes_plain_numbers_is_for_julia_alone(self):
+        from pnde.engines.julia.session import pnde_module
+
+        code = EQUATIONS.replace("sqrt(u[2])", "sqrt(plain(u[2]))")
+        code = "plain(x::AbstractFloat) = x\n" + code
         grid = pnde.grids.PowerDynamicsGrid(pnde_module().load_code(code))
         assert np.isfinite(get("julia").law(grid.constraint, np.ones((1, 3)), np.zeros(1))).all()
-        with pytest.raises(GridError, match=r'use engine="julia" .*branch on the state'):
+        with pytest.raises(GridError, match=r'use engine="julia" .*as a program'):
             get("jax").law(grid.constraint, np.ones((1, 3)), np.zeros(1))
 
     def test_what_is_wrong_is_one_sentence(self, grid):

@@ -47,8 +47,8 @@ class PowerDynamicsGrid:
     """The differential-algebraic system M u̇ = f(u) of a network, with M a diagonal of zeros and ones.
 
     Its law is that the rows of f without a derivative vanish. For the julia engine these are the network's own
-    functions, with a sparse Jacobian. For the jax engine they are taken over once, as a program of affine maps and
-    elementary functions, which calls no Julia later on; it exists unless an equation branches on the state by an `if`.
+    functions, with a sparse Jacobian. For the jax engine they are taken over once, as a program of affine maps,
+    elementary functions and selections, which calls no Julia later on.
 
     - `states`: names `component₊state` `(n,)`; `operation_point`: the state at rest `(n,)`.
     - `moving`: which states have a derivative `(n,)`.

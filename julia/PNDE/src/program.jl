@@ -15,11 +15,6 @@ struct Traced <: Real
     factors::IdDict{Atom, Float64}
 end
 
-"A comparison of traced numbers, as the number 1 or 0. It is no `Bool`, so that `if` cannot take it."
-struct TracedCondition
-    number::Traced
-end
-
 "Numbers that a traced one can be put together with."
 const Plain = Union{Bool, Base.BitInteger, Base.IEEEFloat, Rational{Int}, AbstractIrrational}
 
@@ -75,18 +70,70 @@ NaNMath.pow(x::Traced, y::Traced) = x^y
 NaNMath.min(x::Traced, y::Traced) = min(x, y)
 NaNMath.max(x::Traced, y::Traced) = max(x, y)
 
+"The outcomes of the comparisons in one evaluation, those that are given and then `true`, and what was compared."
+struct Path
+    given::Vector{Bool}
+    taken::Vector{Bool}
+    conditions::Vector{Traced}
+end
+
 for (name, kept) in ((:<, :less), (:<=, :less_equal), (:(==), :equal))
     @eval Base.$name(x::Traced, y::Traced) =
-        known(x, y) ? $name(x.constant, y.constant) : TracedCondition(operation($(QuoteNode(kept)), x, y))
+        known(x, y) ? $name(x.constant, y.constant) : decide(operation($(QuoteNode(kept)), x, y))
 end
-Base.:!(x::TracedCondition) = TracedCondition(1 - x.number)
-Base.:&(x::TracedCondition, y::TracedCondition) = TracedCondition(x.number * y.number)
-Base.:|(x::TracedCondition, y::TracedCondition) = !(!x & !y)
-Base.:&(x::TracedCondition, y::Bool) = y ? x : false
-Base.:|(x::TracedCondition, y::Bool) = y ? true : x
-Base.:&(x::Bool, y::TracedCondition) = y & x
-Base.:|(x::Bool, y::TracedCondition) = y | x
-Base.ifelse(condition::TracedCondition, x::Real, y::Real) = operation(:select, condition.number, traced(x), traced(y))
+
+function decide(condition)
+    path = task_local_storage(:PNDE_path)::Path
+    push!(path.conditions, condition)
+    push!(path.taken, get(path.given, length(path.taken) + 1, true))
+    return last(path.taken)
+end
+
+"f along one path through its branches."
+function along(f, inputs, given)
+    path = Path(given, Bool[], Traced[])
+    return task_local_storage(() -> Vector{Traced}(f(traced.(inputs))), :PNDE_path, path), path
+end
+
+# Most branches of a grid are limiters of controllers, on which no algebraic row depends: to see that, each comparison is
+# turned the other way once. Only the others double the work.
+const MOST_SELECTIONS = 8
+
+"f on all branches: where the outcome of a comparison changes a row, a selection."
+function all_branches(f, inputs, given = Bool[], selections = 0)
+    rows, path = along(f, inputs, given)
+    for k in (length(given) + 1):length(path.taken)
+        before = path.taken[1:(k - 1)]
+        all(same.(rows, first(along(f, inputs, [before; false])), length(inputs))) && continue
+        selections < MOST_SELECTIONS || throw(ArgumentError("the equations have too many branches to be written as a program"))
+        yes, no = (all_branches(f, inputs, [before; outcome], selections + 1) for outcome in (true, false))
+        return map((x, y) -> same(x, y, length(inputs)) ? x : operation(:select, path.conditions[k], x, y), yes, no)
+    end
+    return rows
+end
+
+"Whether x and y are the same function of the state, as two random states tell."
+function same(x::Traced, y::Traced, n)
+    return all((1, 2)) do seed
+        u = 0.5 .+ rand(Xoshiro(seed), n)
+        isapprox(evaluated(x, u), evaluated(y, u); rtol = 1.0e-9, atol = 1.0e-9, nans = true)
+    end
+end
+
+const OPERATIONS = Dict{Symbol, Any}(
+    :divide => /, :multiply => *, :minimum => min, :maximum => max, :atan2 => atan, :less => <, :less_equal => <=, :equal => ==,
+    :select => (condition, x, y) -> condition != 0 ? x : y,
+    (name => isdefined(NaNMath, name) ? getfield(NaNMath, name) : getfield(Base, name) for name in FUNCTIONS)...,
+)
+
+function evaluated(x::Traced, u, results = IdDict{Atom, Float64}())
+    value(atom) = get!(results, atom) do
+        atom.operation === :state && return u[Int(atom.parameter)]
+        operands = map(operand -> evaluated(operand, u, results), atom.operands)
+        return atom.operation === :power ? NaNMath.pow(only(operands), atom.parameter) : OPERATIONS[atom.operation](operands...)
+    end
+    return sum(factor * value(atom) for (atom, factor) in x.factors; init = x.constant)
+end
 
 """
     program(f, n)
@@ -101,18 +148,15 @@ the form `(rows, columns, values)`, counted from 1, and a `constant`. The last s
 
 # Throws
 
-  - `ArgumentError` if f branches on the state, or does something else that a traced number cannot follow.
+  - `ArgumentError` if f calls a function that only takes plain numbers, or if its rows have too many branches.
 """
 function program(f, n)
     inputs = [Atom(:state, (), i) for i in 1:n]
     rows = try
-        Vector{Traced}(f(traced.(inputs)))
+        all_branches(f, inputs)
     catch error
-        error isa Union{TypeError, MethodError} || rethrow()
-        throw(ArgumentError(
-            "the equations cannot be written as a program: they branch on the state, or call a function that only takes " *
-            "plain numbers ($(first_line(error)))",
-        ))
+        error isa MethodError || rethrow()
+        throw(ArgumentError("the equations cannot be written as a program: $(first_line(error))"))
     end
     positions = IdDict{Atom, Int}(atom => i for (i, atom) in enumerate(inputs))
     levels = IdDict{Atom, Int}(atom => 0 for atom in inputs)

@@ -98,5 +98,17 @@ end
     end
     # What is affine leaves no operation behind.
     @test length(PNDE.program(u -> [3 * (u[1] - 2u[2]) / 4 + 1], 2)) == 1
-    @test_throws r"branch on the state" PNDE.program(u -> [u[1] > 0 ? u[1] : u[2]], 2)
+    # Branches: of the four ways through this one, and none for the row that does not know them.
+    function branches(u)
+        limited = u[1] > 2 ? 2u[1] : u[2]
+        return [u[2] < 1 ? sin(limited) : limited * u[1], u[1] * u[2]]
+    end
+    steps = PNDE.program(branches, 2)
+    for u in ([1.0, 0.5], [3.0, 0.5], [1.0, 1.5], [3.0, 1.5])
+        @test run_program(steps, u) ≈ branches(u) rtol = 1.0e-14
+    end
+    limiters(u) = [sum(x -> x > 1 ? x : 1.0, u), u[1] * u[2]]
+    @test length(PNDE.program(u -> limiters(u)[2:2], 20)) == 2
+    @test_throws r"too many branches" PNDE.program(limiters, 20)
+    @test_throws r"cannot be written as a program" PNDE.program(u -> [Float64(u[1])], 2)
 end
