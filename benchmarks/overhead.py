@@ -77,6 +77,7 @@ def full_solve(problem: Problem, t_end: float, dt: float, tolerance: float):
 def time_case(name: str, options: argparse.Namespace) -> list[dict]:
     """Rows of the table for one system."""
     candidates = problems(name, options.size, options.batch, options.precision)
+    candidates = [p for p in candidates if p.model.config.method in options.methods]
     case = CASES[name]
     makers = {
         "train": TrainStep,
@@ -127,6 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--systems", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--size", choices=("paper", "small"), default="small")
+    parser.add_argument("--methods", nargs="+", default=["nde", "snde", "pnde"])
     parser.add_argument("--what", nargs="+", default=["train", "forward", "solve"])
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--precision", choices=("float32", "float64"), default="float32")
