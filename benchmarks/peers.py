@@ -29,7 +29,7 @@ from peers_diffrax import Diffrax
 from peers_torch import TorchDiffEq, TorchOde
 from problems import CASES, Problem, problems
 
-from pnde.config import SolverConfig
+from pnde.config import Config, SolverConfig
 from pnde.engines import get
 from pnde.paper.timing import compile_time, interleaved
 
@@ -75,14 +75,8 @@ class Pnde:
 def time_job(name: str, options: argparse.Namespace) -> list[dict]:
     """Rows of the table for one job, the first of them pnde."""
     problem = problems(name, options.size, options.batch, options.precision)[-1]
-    solver = {"solver": "dopri5", "precision": options.precision}
-    model = dataclasses.replace(
-        problem.model,
-        config=problem.model.config.make(
-            method="pnde", network=problem.model.config.network.model_dump(), solver=solver
-        ),
-    )
-    problem = dataclasses.replace(problem, model=model)
+    config = Config.make(problem.model.config, **{"solver.solver": "dopri5"})
+    problem = dataclasses.replace(problem, model=dataclasses.replace(problem.model, config=config))
     case = CASES[name]
     t_end = case.t_end * options.horizon
     times = np.linspace(0, t_end, round(t_end / case.dt) + 1)

@@ -101,5 +101,4 @@ def _problem(
     if law is not None:
         c = law.targets(engine.law(law, u0, np.zeros(count)))
     batch = Batch(segments, np.tile(times, (count, 1)), c)
-    speed = np.sqrt(np.mean(np.diff(segments, axis=1) ** 2, axis=(0, 1))) / system.dt
-    return Problem(label, model, initial_weights(model, 1, speed), batch, u0, c)
+    return Problem(label, model, initial_weights(model, 1, batch.speed()), batch, u0, c)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class Experiment:
     law: Any = None
     order: Any = None
 
-    @property
+    @cached_property
     def system(self) -> System | None:
         """The system that is simulated, if it is not a data file that is learned from."""
         return system_for(self.source, self.parameters)
@@ -204,7 +205,8 @@ def _forecast(
     if not path.exists():
         own = angular_twin(system) if angular else system
         save_data(own.continued(select(run.data, "test"), system.test_t_end), path)
-    return cartesian(run, run.rollout(open_data(path)), open_data(path))
+    truth = open_data(path)
+    return cartesian(run, run.rollout(truth), truth)
 
 
 def cartesian(

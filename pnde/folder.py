@@ -47,7 +47,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise damaged(path, error) from None
 
 

@@ -71,6 +71,7 @@ def initial_weights(model: Model, seed: int, speed: Any = None) -> Weights:
         bound = 1.0 / np.sqrt(inputs)
         weights[f"layers.{i}.bias"] = rng.uniform(-bound, bound, outputs)
     if speed is not None:
-        for name in (f"layers.{i}.weight", f"layers.{i}.bias"):
+        last = len(sizes) - 2
+        for name in (f"layers.{last}.weight", f"layers.{last}.bias"):
             weights[name] = weights[name] * np.minimum(1.0, np.asarray(speed)[-sizes[-1] :])
     return weights

@@ -436,9 +436,7 @@ def _batches(engine: Engine, model: Model, ds: xr.Dataset) -> tuple[Batch, Batch
 
 def _start(model: Model, train: Batch) -> TrainingState:
     """Where training starts: random weights whose velocities are no larger than those of the data."""
-    velocity = np.diff(train.u, axis=1) / np.diff(train.t, axis=1)[..., None]
-    speed = np.sqrt(np.mean(velocity**2, axis=(0, 1)))
-    weights = initial_weights(model, model.config.seed, speed)
+    weights = initial_weights(model, model.config.seed, train.speed())
     return TrainingState(0, weights, {}, weights, float("inf"))
 
 

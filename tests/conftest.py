@@ -30,6 +30,15 @@ def orbits():
     return quartic().simulate(trajectories=6, t_end=1.2, dt=0.1, seed=3)
 
 
+@pytest.fixture(scope="module")
+def data():
+    """Twelve trajectories of Lotka-Volterra up to 2, split for training."""
+    import pnde
+
+    ds = pnde.systems.lotka_volterra().simulate(trajectories=12, t_end=2.0, seed=3)
+    return pnde.split_data(ds, 6, 3, 3)
+
+
 @pytest.fixture(scope="session")
 def make_model():
     """A function that makes a model with a small network: `make_model(system, method, **settings)`."""

@@ -171,12 +171,6 @@ class TestEngine:
 
 
 @pytest.fixture(scope="module")
-def data():
-    ds = pnde.systems.lotka_volterra().simulate(trajectories=12, t_end=2.0, seed=3)
-    return pnde.split_data(ds, 6, 3, 3)
-
-
-@pytest.fixture(scope="module")
 def trained(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "pnde"
     settings = SETTINGS | TIGHT

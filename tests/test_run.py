@@ -20,12 +20,6 @@ SETTINGS = {"epochs": 3, "width": 8, "batch_size": 64, "learning_rate": 1e-2}
 
 
 @pytest.fixture(scope="module")
-def data():
-    ds = pnde.systems.lotka_volterra().simulate(trajectories=12, t_end=2.0, seed=3)
-    return pnde.split_data(ds, 6, 3, 3)
-
-
-@pytest.fixture(scope="module")
 def trained(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "pnde"
     return pnde.train(data, folder=folder, progress=False, **SETTINGS), folder

@@ -68,6 +68,11 @@ class Batch:
     t: np.ndarray
     c: np.ndarray
 
+    def speed(self) -> np.ndarray:
+        """The size of the segments' velocities, `(n,)`, as `pnde.model.initial_weights` takes it."""
+        velocity = np.diff(self.u, axis=1) / np.diff(self.t, axis=1)[..., None]
+        return np.sqrt(np.mean(velocity**2, axis=(0, 1)))
+
 
 @dataclass(frozen=True)
 class TrainingState:

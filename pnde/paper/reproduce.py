@@ -92,10 +92,13 @@ def _evaluate(results: Results, study: Study, seed: int, model: str, run: Run) -
 
 def _truth(results: Results, study: Study, seed: int, run: Run, angular: bool) -> xr.Dataset:
     """The true test trajectories over the test horizon, in the coordinates of the run."""
-    system, folder = results.system(study.name), results.path(study.name, seed) / EVALUATION
-    path = folder / ("truth-angular.nc" if angular else "truth.nc")
+    path = (
+        results.path(study.name, seed)
+        / EVALUATION
+        / ("truth-angular.nc" if angular else "truth.nc")
+    )
     if not path.exists():
-        test = select(run.data, "test")
+        test, system = select(run.data, "test"), results.system(study.name)
         own = angular_twin(system) if angular else system
         u0 = test["u"].transpose("trajectory", "time", "state").values[:, 0]
         truth = own.simulate(t_end=results.plan.t_end(study), dt=study.dt, u0=u0)

@@ -49,10 +49,10 @@ class Results:
         """The experiment folder of a study."""
         return self.folder / "runs" / f"seed-{seed}" / name
 
-    def seeds(self, name: str) -> tuple[int, ...]:
-        """The seeds of which some forecast is there."""
-        every = range(1, self.plan.seeds + 1)
-        return tuple(seed for seed in every if self.models(name, seed))
+    def seeds(self, name: str, model: str | None = None) -> tuple[int, ...]:
+        """The seeds of which a forecast is there: of `model`, or of any."""
+        every = {seed: self.models(name, seed) for seed in range(1, self.plan.seeds + 1)}
+        return tuple(s for s, there in every.items() if (model in there if model else there))
 
     def models(self, name: str, seed: int) -> tuple[str, ...]:
         """The models whose forecasts are there, in the order of the paper."""
@@ -125,9 +125,7 @@ class Results:
         the trajectories are left.
         """
         rows, times = [], np.zeros(0)
-        for seed in self.seeds(name):
-            if model not in self.models(name, seed):
-                continue
+        for seed in self.seeds(name, model):
             forecast = self.forecasts(name, (model,), seed)[label(model)]
             times = time_matrix(forecast)[0]
             rows.append(mean_curve(forecast[variable].transpose("trajectory", "time").values))
@@ -138,8 +136,7 @@ class Results:
         status = np.concatenate(
             [
                 self.forecasts(name, (model,), seed)[label(model)]["status"].values
-                for seed in self.seeds(name)
-                if model in self.models(name, seed)
+                for seed in self.seeds(name, model)
             ]
         )
         return int((status != 0).sum()), len(status)

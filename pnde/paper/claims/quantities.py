@@ -17,7 +17,7 @@ def state_error(results: Results, name: str, model: str, t_end: float = np.inf) 
     From where a trajectory failed on it counts with 1 (100 %), so that a model does not gain by failing.
     """
     values = []
-    for seed in _seeds(results, name, model):
+    for seed in results.seeds(name, model):
         forecast = results.forecasts(name, (model,), seed)[label(model)]
         error = forecast["state_error"].transpose("trajectory", "time").values
         inside = forecast["time"].values <= t_end * (1 + 1e-9)
@@ -34,7 +34,7 @@ def constraint_error(results: Results, name: str, model: str) -> float:
 def solver_steps(results: Results, name: str, model: str) -> float:
     """Steps of the solver, mean over the trajectories that did not fail."""
     values = []
-    for seed in _seeds(results, name, model):
+    for seed in results.seeds(name, model):
         forecast = results.forecasts(name, (model,), seed)[label(model)]
         fine = forecast["status"].values == 0
         if fine.any():
@@ -44,8 +44,4 @@ def solver_steps(results: Results, name: str, model: str) -> float:
 
 def there(results: Results, name: str, *models: str) -> bool:
     """Whether forecasts of each of the models are there."""
-    return all(_seeds(results, name, model) for model in models)
-
-
-def _seeds(results: Results, name: str, model: str) -> list[int]:
-    return [seed for seed in results.seeds(name) if model in results.models(name, seed)]
+    return all(results.seeds(name, model) for model in models)

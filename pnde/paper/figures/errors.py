@@ -64,8 +64,7 @@ def _pair(
     results: Results, one: Study, axes: np.ndarray, models: tuple[str, ...], log_state: bool
 ) -> None:
     """State error on the left, constraint error on the right."""
-    seeds = results.seeds(one.name)
-    there = [m for m in models if any(m in results.models(one.name, seed) for seed in seeds)]
+    there = [m for m in models if results.seeds(one.name, m)]
     # By the γ of the study, so that a model keeps its line where others could not be trained.
     looks = model_styles({label(m): xr.Dataset() for m in one.models})
     notes = []

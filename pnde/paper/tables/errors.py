@@ -18,7 +18,7 @@ def errors(results: Results) -> Table | None:
     for one in results.studies:
         failures = results.failures(one.name)
         for model in one.models:
-            seeds = [s for s in results.seeds(one.name) if model in results.models(one.name, s)]
+            seeds = results.seeds(one.name, model)
             row: dict[str, Any] = {"system": one.title, "model": label(model)}
             if not seeds:
                 if model in failures:

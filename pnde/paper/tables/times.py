@@ -93,7 +93,7 @@ def time_table(results: Results) -> pd.DataFrame:
         except RunError:
             continue
         for model in one.models:
-            seeds = [s for s in results.seeds(one.name) if model in results.models(one.name, s)]
+            seeds = results.seeds(one.name, model)
             if not seeds:
                 continue
             trained = [training_time(results, one.name, model, s) for s in seeds]
