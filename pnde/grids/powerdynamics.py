@@ -75,7 +75,7 @@ class PowerDynamicsGrid:
         t_end: float = 5.0,
         dt: float = 0.05,
         seed: int = 1,
-        push: float = 1.0,
+        push: float = 0.1,
         forced: Iterable[str] | None = None,
     ) -> xr.Dataset:
         """A data set of transients, by ambient forcing (Büttner et al. 2022) and a Rosenbrock method.
@@ -83,7 +83,8 @@ class PowerDynamicsGrid:
         **Arguments:**
 
         - `trajectories`: how many; `t_end`, `dt`: in seconds; `seed`: of the initial states.
-        - `push`: bound of the uniform random velocities that act on the forced states for a pseudo-time of 0.2.
+        - `push`: bound of the uniform random velocities that act on the forced states for a pseudo-time of 0.2. With
+            several times the default, machines fall out of step.
         - `forced`: names of the states that are pushed; by default those without a derivative, such as the voltages of
             loads. All states move then, along the manifold.
 
