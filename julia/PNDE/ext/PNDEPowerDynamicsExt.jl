@@ -4,7 +4,7 @@ PowerDynamics.jl networks as they are: their algebraic equations are the law, th
 module PNDEPowerDynamicsExt
 
 using LinearAlgebra: I, diag, isdiag
-using NetworkDynamics: EIndex, Network, NWState, VIndex, get_jac_prototype, pflat, uflat, variable_symbols
+using NetworkDynamics: EIndex, Network, NWState, VIndex, get_callbacks, get_jac_prototype, pflat, uflat, variable_symbols
 using PNDE: PNDE, AlgebraicRows, DifferentialAlgebraic
 using PowerDynamics: initialize_from_pf!
 
@@ -12,7 +12,7 @@ using PowerDynamics: initialize_from_pf!
     DifferentialAlgebraic(network; initialise = true)
 
 The system of a PowerDynamics.jl network, at rest where its power flow says. Without `initialise` the network's own default
-state is taken, as after an earlier `initialize_from_pf!`.
+state is taken, as after an earlier `initialize_from_pf!`. Callbacks of its components are left out, with a warning.
 
 # Throws
 
@@ -24,6 +24,8 @@ function PNDE.DifferentialAlgebraic(network::Network; initialise = true)
     isdiag(mass) && all(x -> iszero(x) || isone(x), mass) ||
         throw(ArgumentError("the network's mass matrix is not a diagonal of zeros and ones"))
     any(iszero, diag(mass)) || throw(ArgumentError("the network has no algebraic equations, so there is no law"))
+    get_callbacks(network) === nothing ||
+        @warn "the network's callbacks, such as faults and limits of integrators, are left out of its law and its data"
     return DifferentialAlgebraic(
         Guarded(network, ReentrantLock()), isone.(diag(mass)), pflat(state), state_names(network), uflat(state);
         pattern = get_jac_prototype(network; verbose = false),

@@ -1,5 +1,6 @@
 using FiniteDifferences, ForwardDiff, LinearAlgebra, PNDE, Random, Zygote
 using ModelingToolkit: @named
+using NetworkDynamics: ComponentAffect, PresetTimeComponentCallback, VIndex, set_callback!
 using PowerDynamics
 using PowerDynamics.Library
 using PNDE: algebraic_rows, dense, program
@@ -29,7 +30,8 @@ function four_buses()
     return Network(buses, [line(1, 2), line(2, 3), line(2, 4), line(3, 4)]; warn_order = false)
 end
 
-system = DifferentialAlgebraic(four_buses())
+network = four_buses()
+system = DifferentialAlgebraic(network)
 law = AlgebraicRows(system)
 n, m = length(system.moving), count(!, system.moving)
 f(u) = (du = similar(u); system.f!(du, u, system.p, 0.0); du)
@@ -42,6 +44,12 @@ f(u) = (du = similar(u); system.f!(du, u, system.p, 0.0); du)
     J = ForwardDiff.jacobian(f, system.operation_point)
     @test all(system.pattern[i, j] for i in 1:n, j in 1:n if J[i, j] != 0)
     @test maximum(law.colours) < n
+end
+
+@testset "callbacks are not passed over in silence" begin
+    @test_logs DifferentialAlgebraic(network)
+    set_callback!(network, VIndex(3), PresetTimeComponentCallback(0.1, ComponentAffect((u, p, context) -> nothing, [], [])))
+    @test_logs (:warn, r"callbacks.* are left out") DifferentialAlgebraic(network)
 end
 
 u0 = ambient_forcing(system, randn(rng, n, 3) .* .!system.moving; τ = 0.1)

@@ -18,7 +18,11 @@ const FILES = Dict(
             continue
         end
         @testset "$group: $file" begin
-            include(file)
+            # In a module of its own, so that no file leans on the names of another.
+            @eval module $(Symbol(first(splitext(file)), "_tests"))
+            using Test
+            include($file)
+            end
         end
     end
 end
