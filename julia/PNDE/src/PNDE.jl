@@ -20,6 +20,7 @@ using Optimisers: Optimisers, Adam
 using OrdinaryDiffEqRosenbrock: OrdinaryDiffEqRosenbrock, Rodas4, Rodas5P
 using OrdinaryDiffEqTsit5: OrdinaryDiffEqTsit5, Tsit5
 using OrdinaryDiffEqVerner: OrdinaryDiffEqVerner, Vern9
+using PrecompileTools: @compile_workload, @setup_workload
 using Random
 using SciMLBase: SciMLBase, CallbackSet, DiscreteCallback, NoInit, ODEFunction, ODEProblem, ReturnCode, solve, terminate!, u_modified!
 using SciMLSensitivity: SciMLSensitivity, BacksolveAdjoint, GaussAdjoint, InterpolatingAdjoint, ZygoteVJP
@@ -55,5 +56,6 @@ include("train.jl")
 include("systems/differential_algebraic.jl")
 include("program.jl")
 include("names.jl")
+include("precompile.jl")
 
 end

@@ -48,7 +48,7 @@ function batch_loss(model::Model, θ, segments::Segments, settings::Settings, re
 end
 
 function solved_loss(model, θ, u, c, start, grid, share, settings, report)
-    problem = ODEProblem{false}((u, θ, t) -> velocity(model, θ, u, c, start .+ t), u[:, 1, :], (grid[1], grid[end]), θ)
+    problem = ODEProblem{false}(SegmentField(model, c, start), u[:, 1, :], (grid[1], grid[end]), θ)
     solution = solve(
         problem, settings.solver; saveat = grid, sensealg = settings.adjoint, options(settings, eltype(u))...,
     )
@@ -64,6 +64,22 @@ function solved_loss(model, θ, u, c, start, grid, share, settings, report)
     error = (permutedims(predicted, (1, 3, 2)) .- u)[:, 2:end, :] ./ model.std
     return dot(share, vec(mean(abs2, error; dims = (1, 2))))
 end
+
+"""
+The velocity of the segments of a batch. Its type says nothing of the model, so that the solver and the adjoint are compiled
+once for all models, with the package.
+"""
+struct SegmentField
+    model::Any
+    c::Any
+    start::Any
+end
+(field::SegmentField)(u, θ, t) = as_type_of(u, segment_velocity(field.model, θ, u, field.c, field.start, t))
+
+segment_velocity(model, θ, u, c, start, t) = velocity(model, θ, u, c, start .+ t)
+
+as_type_of(u, v) = v
+as_type_of(u::Array{T, N}, v) where {T, N} = v::Array{T, N}
 
 "The states `(n, S, k + 1)` put back on the manifold, as one batch."
 function retract_saved(model, predicted, c, start, grid)
