@@ -74,6 +74,7 @@ def write_state(folder: Path, state: TrainingState) -> None:
     arrays = {f"{g}.{name}": array for g, group in groups.items() for name, array in group.items()}
     arrays["epoch"] = np.array(state.epoch)
     arrays["best_loss"] = np.array(state.best_loss)
+    arrays["recent_steps"] = state.recent_steps
     write_arrays(folder / CHECKPOINT, arrays)
     write_arrays(folder / "weights.safetensors", state.best_weights)
 
@@ -93,6 +94,7 @@ def read_state(folder: Path) -> TrainingState:
             optimiser=group("optimiser"),
             best_weights=group("best"),
             best_loss=float(arrays["best_loss"]),
+            recent_steps=arrays["recent_steps"],
         )
     except KeyError as error:
         raise damaged(path, error) from None

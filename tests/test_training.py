@@ -321,11 +321,26 @@ def test_steps_are_stored_up_to_max_steps(make_model, splits):
     few.next_epoch()
     few.used(3)
     assert few.count == 6
-    assert slots(**{"solver.max_steps": 3}).count is None
+    assert slots(**{"solver.max_steps": 3}).count == 3
     assert slots(adjoint="backsolve").count is None
     reason = train._not_finite("training", 0, 2, Status.MAX_STEPS)
     assert reason.startswith("the training loss is not finite in epoch 1, batch 3: ")
     assert "max_steps" in reason
+
+
+def test_slots_shrink_after_a_window_and_follow_from_the_recent_steps():
+    slots = Slots(32)
+    for _ in range(31):
+        slots.used(2)
+    assert slots.count == 4
+    slots.used(2)
+    assert slots.count == 2
+    assert slots.too_few(Status.MAX_STEPS) and slots.count == 3
+    slots.used(3)
+    assert slots.count == 3 == Slots(32, slots.recent_steps()).count
+    slots.used(50)
+    slots.next_epoch()
+    assert slots.count == 32 == Slots(32, slots.recent_steps()).count
 
 
 def test_default_configuration_trains_in_single_and_rolls_out_in_double_precision(trained):

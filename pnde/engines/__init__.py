@@ -6,7 +6,7 @@ import importlib
 import logging
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -79,6 +79,7 @@ class TrainingState:
     """All that a later epoch depends on; arrays only, so that a run resumes bit for bit.
 
     The order of the batches in an epoch follows from the seed and the epoch's number, so there is no generator to keep.
+    `recent_steps` are the solver's steps in the last batches, for an engine that chooses its programs by them.
     """
 
     epoch: int
@@ -86,6 +87,7 @@ class TrainingState:
     optimiser: dict[str, np.ndarray]
     best_weights: Weights
     best_loss: float
+    recent_steps: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True)

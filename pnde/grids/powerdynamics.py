@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from pnde.constraints import Constraint
 from pnde.errors import ConfigError, EngineError, GridError, SolveError, nearest
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _UUID = "cc46b21f-1b17-51c2-b642-af74c3d3a8be"  # of PowerDynamics.jl
 

@@ -16,6 +16,7 @@ from pnde.constraints import Constraint
 from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
 from pnde.engines.jax import fields
 from pnde.engines.jax.constraints import value
+from pnde.engines.jax.memory import make_room_for_programs
 from pnde.engines.jax.projection import rank_margin
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
@@ -70,6 +71,7 @@ class JaxEngine:
         settings: SolverConfig,
         constraint: Constraint | None = None,
     ) -> Trajectories:
+        make_room_for_programs()
         dtype = jnp.dtype(settings.precision)
         start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
         c = np.zeros((len(u0), 0))
@@ -88,6 +90,7 @@ class JaxEngine:
         c: np.ndarray,
         settings: SolverConfig,
     ) -> Trajectories:
+        make_room_for_programs()
         dtype = jnp.dtype(settings.precision)
         start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
         parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
@@ -119,6 +122,7 @@ class JaxEngine:
         state: TrainingState,
         on_step: Callable[[int, int, float, float], None],
     ) -> Iterator[Epoch]:
+        make_room_for_programs()
         epochs = train(model, train_batch, valid_batch, state, on_step)
         while True:
             # Enter the context for each epoch anew, so that it does not leak into the caller between epochs.

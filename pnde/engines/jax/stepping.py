@@ -9,12 +9,13 @@ step size control are diffrax's, and so are the results.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import diffrax
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from pnde.config import SolverConfig
@@ -84,20 +85,24 @@ class Slots:
     """How many slots the steps of training get: as few as are needed, for an unused one costs memory traffic too.
 
     `count` is `None` where steps are recomputed instead: for solvers that are not explicit, the backward solve,
-    segments with time grids of their own, and steps too large to store.
+    segments with time grids of their own, and steps too large to store. At the start of an epoch it follows from the
+    steps of the last batches alone, so that a resumed run takes the same programs: others round differently.
     """
 
-    _SIZES = (4, 6, 8, 12, 16, 24, 32)
+    _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+    _FIRST = 4  # until a whole window of batches has needed less: each size is a program to compile
+    _WINDOW = 32
     _MEMORY = 4 * 2**30
 
-    def __init__(self, largest: int):
+    def __init__(self, largest: int, recent: Iterable[float] = ()):
         self._sizes = tuple(size for size in self._SIZES if size <= largest)
-        self._recent: deque[float] = deque(maxlen=16)
-        self.count: int | None = self._sizes[0] if self._sizes else None
+        self._recent: deque[float] = deque(recent, maxlen=self._WINDOW)
+        self.count: int | None = None
+        self.next_epoch()
 
     @classmethod
-    def for_training(cls, model: Model, segments: Any) -> Slots:
-        """For a batch of segments: as many slots as there is memory for."""
+    def for_training(cls, model: Model, segments: Any, recent: Iterable[float] = ()) -> Slots:
+        """For a batch of segments, as many slots as there is memory for; `recent` are steps of earlier batches."""
         settings = model.config.solver
         solver = SOLVERS[settings.solver]
         explicit = issubclass(solver, diffrax.AbstractERK)
@@ -106,7 +111,7 @@ class Slots:
         # Of each evaluation, the activations and their slopes are stored.
         values = 2 * segments.u.shape[0] * sum(model.layer_sizes) * solver.tableau.num_stages
         room = int(cls._MEMORY / (values * segments.u.dtype.itemsize))
-        return cls(min(room, settings.max_steps))
+        return cls(min(room, settings.max_steps), recent)
 
     def too_few(self, status: int) -> bool:
         """Whether a step has to be done again, because it ran out of slots; there are more of them then."""
@@ -117,16 +122,24 @@ class Slots:
         return True
 
     def next_epoch(self) -> None:
-        """Store again: what an epoch does then depends on its batches alone, and a resumed run does the same."""
-        if self.count is None and self._sizes:
-            self.count = self._sizes[-1]
+        """Store again, if the last epoch came to recompute."""
+        self.count = self._enough() if self._sizes else None
 
     def used(self, steps: float) -> None:
         """Note the steps of a batch, and take as many slots as the last ones needed."""
         self._recent.append(steps)
         if self.count is not None:
-            needed = max(self._recent)
-            self.count = next((s for s in self._sizes if s >= needed), self._sizes[-1])
+            self.count = self._enough()
+
+    def recent_steps(self) -> np.ndarray:
+        """The steps of the last batches, which a resumed run starts from."""
+        return np.array(self._recent)
+
+    def _enough(self) -> int:
+        needed = max(self._recent, default=0)
+        if len(self._recent) < self._WINDOW:
+            needed = max(needed, self._FIRST)
+        return next((size for size in self._sizes if size >= needed), self._sizes[-1])
 
 
 def _step(field, tableau, t0, t1, u, slope, args):

@@ -119,7 +119,7 @@ def train(
     parameters = fields.parameters(state.weights, dtype)
     adam = _adam_state(state, parameters)
     best, best_weights = state.best_loss, state.best_weights
-    slots = Slots.for_training(model, batches[0])
+    slots = Slots.for_training(model, batches[0], state.recent_steps)
 
     for epoch in range(state.epoch, optimiser.epochs):
         began = time.perf_counter()
@@ -150,14 +150,22 @@ def train(
             raise SolveError(_not_finite("validation", epoch, None, worst))
         if valid_loss < best:
             best, best_weights = valid_loss, fields.weights(parameters)
+        recent = slots.recent_steps()
 
-        def snapshot(epoch=epoch, parameters=parameters, adam=adam, best=(best, best_weights)):
+        def snapshot(
+            epoch=epoch,
+            parameters=parameters,
+            adam=adam,
+            best=(best, best_weights),
+            recent=recent,
+        ):
             return TrainingState(
                 epoch=epoch + 1,
                 weights=fields.weights(parameters),
                 optimiser=_optimiser_arrays(adam),
                 best_loss=best[0],
                 best_weights=best[1],
+                recent_steps=recent,
             )
 
         yield Epoch(
