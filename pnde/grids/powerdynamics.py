@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from pnde.constraints import Constraint
 from pnde.errors import ConfigError, EngineError, GridError, SolveError, nearest
