@@ -9,29 +9,29 @@ own documentation does, with the Jacobian by hand and the projection through the
 differentiation. torchdiffeq solves the batch as one system with common steps, torchode each trajectory with its own;
 diffrax is timed in both ways, pnde trains in the former and rolls out in the latter.
 
-Each peer's loss and gradient must agree with pnde's to `--agreement`, which the tolerance of the solver limits. Runs
-are interleaved, and times are medians; the first call, which compiles, is apart.
+Each library has a process of its own, as its users have it, so that threads and memory of one do not touch another;
+they take turns, and times are medians. The first call, which compiles, is apart. Each peer's loss and gradient must
+agree with pnde's to `--agreement`, which the tolerance of the solver limits.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import multiprocessing
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-import jax
 import numpy as np
 import pandas as pd
-from overhead import TrainStep
-from peers_diffrax import Diffrax
-from peers_torch import TorchDiffEq, TorchOde
 from problems import CASES, Problem, problems
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import get
-from pnde.paper.timing import compile_time, interleaved
 
 
 class Peer(Protocol):
@@ -51,6 +51,10 @@ class Pnde:
     """This package."""
 
     def __init__(self, problem: Problem):
+        from overhead import TrainStep
+
+        from pnde.engines import get
+
         self.problem, self.engine = problem, get("jax")
         self.train_step: Callable[[], object] = TrainStep(problem)
 
@@ -72,6 +76,76 @@ class Pnde:
         return self.engine.rollout(p.model, p.weights, p.u0, times, p.c, settings).u
 
 
+def diffrax(problem: Problem, common_steps: bool) -> Peer:
+    from peers_diffrax import Diffrax
+
+    return Diffrax(problem, common_steps)
+
+
+def torchdiffeq(problem: Problem) -> Peer:
+    from peers_torch import TorchDiffEq
+
+    return TorchDiffEq(problem)
+
+
+def torchode(problem: Problem) -> Peer:
+    from peers_torch import TorchOde
+
+    return TorchOde(problem)
+
+
+PEERS: dict[str, Callable[[Problem], Peer]] = {
+    "pnde": Pnde,
+    "diffrax + AD, common steps": partial(diffrax, common_steps=True),
+    "diffrax + AD, own steps": partial(diffrax, common_steps=False),
+    "torchdiffeq": torchdiffeq,
+    "torchode": torchode,
+}
+
+
+def work(label: str, problem: Problem, calls: Connection) -> None:
+    """The process of a peer: calls of its methods come in, their values and seconds go out."""
+    x64 = nullcontext()
+    if "torch" not in label:
+        import jax
+
+        x64 = jax.enable_x64(True)
+    with x64:
+        peer = PEERS[label](problem)
+        while (call := calls.recv()) is not None:
+            method, *arguments = call
+            began = time.perf_counter()
+            value = finished(getattr(peer, method)(*arguments))
+            seconds = time.perf_counter() - began
+            calls.send((value if method != "train_step" else None, seconds))
+
+
+def finished(value: Any) -> Any:
+    """The value once it is there: JAX computes while Python goes on."""
+    wait = getattr(value, "block_until_ready", None)
+    return value if wait is None else wait()
+
+
+class Worker:
+    """A peer in a process of its own."""
+
+    def __init__(self, label: str, problem: Problem):
+        context = multiprocessing.get_context("spawn")
+        self._calls, other = context.Pipe()
+        self._process = context.Process(target=work, args=(label, problem, other), daemon=True)
+        self._process.start()
+        other.close()
+
+    def __call__(self, *call: Any) -> tuple[Any, float]:
+        """The value of a method, and the seconds it took."""
+        self._calls.send(call)
+        return self._calls.recv()
+
+    def close(self) -> None:
+        self._calls.send(None)
+        self._process.join()
+
+
 def time_job(name: str, options: argparse.Namespace) -> list[dict]:
     """Rows of the table for one job, the first of them pnde."""
     problem = problems(name, options.size, options.batch, options.precision)[-1]
@@ -80,15 +154,9 @@ def time_job(name: str, options: argparse.Namespace) -> list[dict]:
     case = CASES[name]
     t_end = case.t_end * options.horizon
     times = np.linspace(0, t_end, round(t_end / case.dt) + 1)
-    peers: dict[str, Peer] = {
-        "pnde": Pnde(problem),
-        "diffrax + AD, common steps": Diffrax(problem, common_steps=True),
-        "diffrax + AD, own steps": Diffrax(problem, common_steps=False),
-        "torchdiffeq": TorchDiffEq(problem),
-        "torchode": TorchOde(problem),
-    }
-    rows = {label: {"job": name, "library": label} for label in peers}
-    found = {label: peer.loss_and_gradient() for label, peer in peers.items()}
+    peers = {label: Worker(label, problem) for label in PEERS}
+    rows: dict[str, dict] = {label: {"job": name, "library": label} for label in peers}
+    found = {label: peer("loss_and_gradient")[0] for label, peer in peers.items()}
     loss, gradient = found["pnde"]
     for label, (own, slope) in found.items():
         rows[label]["loss off by"] = abs(own / loss - 1)
@@ -96,25 +164,28 @@ def time_job(name: str, options: argparse.Namespace) -> list[dict]:
         worst = max(rows[label]["loss off by"], rows[label]["gradient off by"])
         if not worst <= options.agreement:
             raise SystemExit(f"{label} does another job on {name}: it is off by {worst:.2g}")
-    states = {label: peer.rollout(times, options.tolerance) for label, peer in peers.items()}
-    for label, u in states.items():
-        rows[label]["rollout off by"] = float(np.abs(u - states["pnde"]).max())
-
-    def rollout(peer):
-        return lambda: peer.rollout(times, options.tolerance)
-
-    for what, runs in (
-        ("train step", {label: peer.train_step for label, peer in peers.items()}),
-        ("rollout", {label: rollout(peer) for label, peer in peers.items()}),
-    ):
-        for label, run in runs.items():
-            rows[label][f"{what} first s"] = compile_time(run)
-        seconds = interleaved(runs, options.repeats, options.budget)
+    rollout = ("rollout", times, options.tolerance)
+    for what, call in (("train step", ("train_step",)), ("rollout", rollout)):
+        states = {}
+        for label, peer in peers.items():
+            states[label], rows[label][f"{what} first s"] = peer(*call)
+        if what == "rollout":
+            for label, u in states.items():
+                rows[label]["rollout off by"] = float(np.abs(u - states["pnde"]).max())
+        seconds: dict[str, list[float]] = {label: [] for label in peers}
+        began = time.perf_counter()
+        for repeat in range(options.repeats):
+            if repeat >= 2 and time.perf_counter() - began > options.budget:
+                break
+            for label, peer in peers.items():
+                seconds[label].append(peer(*call)[1])
         base = np.median(seconds["pnde"])
         for label, values in seconds.items():
             rows[label][f"{what} ms"] = 1e3 * np.median(values)
-            rows[label][f"{what} spread"] = values.max() / values.min()
+            rows[label][f"{what} spread"] = max(values) / min(values)
             rows[label][f"{what} / pnde"] = np.median(values) / base
+    for peer in peers.values():
+        peer.close()
     return list(rows.values())
 
 
@@ -132,12 +203,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="CSV")
     options = parser.parse_args()
     rows = []
-    with jax.enable_x64(True):
-        for name in options.jobs:
-            new = time_job(name, options)
-            rows += new
-            shown = pd.DataFrame(new).set_index(["job", "library"])
-            print(shown.T.to_string(float_format=lambda x: f"{x:.3g}"), flush=True)
+    for name in options.jobs:
+        new = time_job(name, options)
+        rows += new
+        shown = pd.DataFrame(new).set_index(["job", "library"])
+        print(shown.T.to_string(float_format=lambda x: f"{x:.3g}"), flush=True)
     if options.output:
         pd.DataFrame(rows).to_csv(options.output, index=False)
 
