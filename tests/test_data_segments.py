@@ -155,3 +155,10 @@ def test_normaliser_leaves_still_states_alone():
     scale = Normaliser.fit(make_dataset(u, np.arange(50)))
     assert scale.std[0] == pytest.approx(1, rel=0.2)
     np.testing.assert_array_equal(scale.std[1:], 1)
+
+
+@pytest.mark.parametrize(("units", "least"), [(("m", "m", "m/s"), 1e-3), (None, 1e-6)])
+def test_normaliser_keeps_a_quiet_state_to_the_scale_of_its_unit(units, least):
+    noise = np.random.default_rng(0).standard_normal((2, 50, 3))
+    ds = make_dataset(noise * [1, 1e-6, 1e-6], np.arange(50), units=units)
+    np.testing.assert_allclose(Normaliser.fit(ds).std, [1, least, 1e-6], rtol=0.2)

@@ -16,6 +16,9 @@ from ._splitting import select
 SMALLEST = 1e-4
 # Rounding noise: nothing, beside the largest state of the data set.
 NOISE = 1e-10
+# Beside the largest standard deviation in the same unit: the far end of a chain or grid that a disturbance has not
+# reached yet. Scaled by its own, the network would be a million times steeper there, and its field as stiff.
+QUIET = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,8 @@ class Normaliser:
         Of a data set with splits, ``train`` and ``valid`` count, as in the paper's reference code;
         of one without, all trajectories. Missing samples are left out, state by state. A standard
         deviation below 1e-4 of the state's largest value, or below 1e-10 of that of all states, is
-        replaced by 1, so that a state that stands still does not turn into magnified noise.
+        replaced by 1, so that a state that stands still does not turn into magnified noise. Of
+        states with the same unit, none is scaled by less than 1e-3 of the largest deviation.
         """
         if "split" in ds.coords:
             present = set(ds["split"].values.astype(str).tolist())
@@ -55,6 +59,10 @@ class Normaliser:
         std = np.sqrt(variance)
         largest = np.where(known, np.abs(u), 0.0).max(axis=0)
         still = (std <= SMALLEST * largest) | (std <= NOISE * largest.max())
+        units = ds["units"].values if "units" in ds.coords else np.full(n, "")
+        for unit in set(units.tolist()) - {""}:
+            same = units == unit
+            std[same] = np.maximum(std[same], QUIET * std[same].max())
         return cls(mean, np.where(still, 1.0, std))
 
     def normalise(self, u: np.ndarray) -> np.ndarray:
