@@ -41,6 +41,8 @@ def main() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pnde" / "jax"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+    # JAX does not keep programs that call back to Python, as equinox's checks do; what they check has been checked.
+    os.environ.setdefault("EQX_ON_ERROR", "nan")
 
 
 def _parameters(pairs: tuple[str, ...]) -> dict[str, Any]:
