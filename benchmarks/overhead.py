@@ -49,6 +49,10 @@ class TrainStep:
         self._slots = Slots.for_training(problem.model, self._segments)
         self._rate = jnp.asarray(1e-5, dtype)
         self.steps = 0.0
+        self()
+        # As after a window of batches, when training has as many slots as it needs.
+        recent = [self.steps] * Slots.WINDOW
+        self._slots = Slots.for_training(problem.model, self._segments, recent)
 
     def __call__(self) -> jax.Array:
         while True:

@@ -23,6 +23,10 @@ from pnde.engines import Status
 from pnde.engines.jax.solve import SOLVERS, Retraction, Solution, error_norm
 from pnde.model import Model
 
+# So many slots are written out one after the other, which saves the copies of what is stored into the arrays of a loop:
+# a tenth to a fifth of a step. More of them would take long to compile.
+_UNROLLED = 4
+
 
 def solve_storing(
     field: Callable[[Any, Array, Any], Array],
@@ -72,7 +76,10 @@ def solve_storing(
     slope = field(times[0], u0, args)
     steps = jnp.zeros((), jnp.int32)
     carry = (times[0], _clip(first, end), u0, slope, control, saved, steps)
-    (reached, _, _, _, _, saved, steps), _ = jax.lax.scan(slot, carry, None, length=slots)
+    unroll = slots if slots <= _UNROLLED else 1
+    (reached, _, _, _, _, saved, steps), _ = jax.lax.scan(
+        slot, carry, None, length=slots, unroll=unroll
+    )
     if retraction is not None and settings.retract != "never":
         saved = jax.vmap(retraction, in_axes=(0, 0, None))(times, saved, args)
     status = jnp.where(jnp.all(jnp.isfinite(saved)), Status.OK, Status.NON_FINITE)
@@ -91,12 +98,12 @@ class Slots:
 
     _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
     _FIRST = 4  # until a whole window of batches has needed less: each size is a program to compile
-    _WINDOW = 32
+    WINDOW = 32
     _MEMORY = 4 * 2**30
 
     def __init__(self, largest: int, recent: Iterable[float] = ()):
         self._sizes = tuple(size for size in self._SIZES if size <= largest)
-        self._recent: deque[float] = deque(recent, maxlen=self._WINDOW)
+        self._recent: deque[float] = deque(recent, maxlen=self.WINDOW)
         self.count: int | None = None
         self.next_epoch()
 
@@ -137,7 +144,7 @@ class Slots:
 
     def _enough(self) -> int:
         needed = max(self._recent, default=0)
-        if len(self._recent) < self._WINDOW:
+        if len(self._recent) < self.WINDOW:
             needed = max(needed, self._FIRST)
         return next((size for size in self._sizes if size >= needed), self._sizes[-1])
 
