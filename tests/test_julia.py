@@ -302,6 +302,50 @@ class TestDifferentialAlgebraic:
             pnde.grids.from_powerdynamics("3")
 
 
+NETWORK = """
+using ModelingToolkit: @named
+using PowerDynamics, PowerDynamics.Library
+@named machine = SauerPaiMachine(;
+    vf_input = false, τ_m_input = false, S_b = 100, V_b = 1, ω_b = 2π * 50, H = 23.64, X_d = 0.146, X_q = 0.0969,
+    X′_d = 0.0608, X′_q = 0.0969, X″_d = 0.06, X″_q = 0.06, X_ls = 0.0146, T′_d0 = 8.96, T″_d0 = 0.01, T′_q0 = 0.31,
+    T″_q0 = 0.01, R_s = 0.000125, D = 2,
+)
+@named demand = PQLoad(; Pset = -0.5, Qset = -0.2)
+buses = [
+    compile_bus(MTKBus(machine); vidx = 1, pf = pfSlack(; V = 1.04), name = :generator),
+    compile_bus(MTKBus(); vidx = 2, name = :junction),
+    compile_bus(MTKBus(demand); vidx = 3, pf = pfPQ(; P = -0.5, Q = -0.2), name = :load),
+]
+@named branch = PiLine(; R = 0.01, X = 0.085, B_src = 0.088, B_dst = 0.088)
+line(src, dst) = compile_line(MTKLine(branch); src, dst, name = Symbol(:line, src, dst))
+Network(buses, [line(1, 2), line(2, 3)]; warn_order = false)
+"""
+
+
+@pytest.mark.julia
+@live
+def test_a_network_of_powerdynamics_is_taken_as_it_is():
+    try:
+        grid = pnde.grids.from_powerdynamics(NETWORK)
+    except EngineError as error:
+        if "PowerDynamics.jl is not in the Julia project" not in str(error):
+            raise
+        pytest.skip("PowerDynamics.jl is not in the Julia project of this engine")
+    assert {"generator₊machine₊ω", "junction₊busbar₊u_r"} < set(grid.states)
+    data = grid.simulate(trajectories=6, t_end=0.5, dt=0.05)
+    u = data["u"].values[:, ::5].reshape(-1, len(grid.states))
+    off = u + 1e-2 * np.random.default_rng(1).normal(size=u.shape)
+    for states, size in ((u, 1e-12), (off, np.inf)):
+        ours, theirs = (law(grid.constraint, states, np.zeros(len(u))) for law in both("law"))
+        assert abs(ours).max() < size
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    data = pnde.split_data(data, 3, 2, 1)
+    for name in ("julia", "jax"):
+        run = pnde.train(data, grid.constraint, engine=name, progress=False, **SETTINGS)
+        # After a few epochs on a few transients the forecast is soon far off, where rounding is large too.
+        assert float(run.rollout(t_end=0.2)["constraint_error"].max()) < 1e-12
+
+
 class TestStart:
     """How the engine starts, and what it says where it cannot."""
 
