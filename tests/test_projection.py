@@ -1,5 +1,7 @@
 """The projection: values, all derivatives, the cost of the factor, and Jacobians that are hard to factor."""
 
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 from functools import cache, partial
@@ -424,3 +426,21 @@ def test_property_independent_of_row_scaling(method, x, D):
     G, v, _, b, W, _ = x
     p = apply(method, G, v, b, W)
     holds(apply(method, D[:, None] * G, v, D * b, W) - p, v, p)
+
+
+@pytest.mark.parametrize("metric", ["none", "matrix"])
+def test_a_batch_of_qr_factors_does_not_wait_for_itself(metric):
+    # Two batched LAPACK calls at once take both threads of a machine with two cores, and both wait for a third.
+    code = (
+        "import jax, numpy as np\n"
+        "from pnde.engines.jax.projection import project\n"
+        "rng = np.random.default_rng(1)\n"
+        "G, v = rng.normal(size=(64, 64, 128)), rng.normal(size=(64, 128))\n"
+        f"W = np.eye(128) + 0.1 if {metric == 'matrix'} else None\n"
+        "with jax.enable_x64(True):\n"
+        "    run = jax.jit(jax.vmap(lambda G, v: project(G, v, W=W, method='qr')))\n"
+        "    for _ in range(20):\n"
+        "        p = jax.block_until_ready(run(G, v))\n"
+        "assert abs(np.einsum('bmn,bn->bm', G, p)).max() < 1e-10\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
