@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.constraints import drift, inverse_metric, jacobian, value
+from pnde.engines.jax.order import after
 from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
 from pnde.model import Model, Weights
 
@@ -104,7 +105,7 @@ def velocity(
     if model.config.method == "nde":
         return v
     constrain = _projected if model.config.method == "pnde" else _stabilised
-    return constrain(model, t, u, v, c)
+    return constrain(model, t, after(v, u), v, c)
 
 
 def condition_of(model: Model, t: Any, u: Float[Array, " n"]) -> Float[Array, ""]:

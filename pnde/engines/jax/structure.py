@@ -15,6 +15,8 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
+from pnde.engines.jax.order import after
+
 InverseMetric = Float[Array, " n"] | Float[Array, "n n"] | None
 """W = M⁻¹: identity, a diagonal, or a matrix."""
 
@@ -145,7 +147,7 @@ class QR(AbstractFactor):
         rows = _times_root(G, root)
         scale = inverse_norm(jnp.sum(rows * rows, axis=1))
         q, r = jnp.linalg.qr((scale[:, None] * rows).T)
-        r = _after(q, r)
+        r = after(q, r)
         pivots = jnp.abs(jnp.diagonal(r))
         rcond = jnp.min(pivots) / jnp.max(pivots)
         return cls(q=q, r=r, scale=scale, root=root, rcond=rcond)
@@ -156,8 +158,8 @@ class QR(AbstractFactor):
 
     def decompose(self, G, W, v, b):
         # In z = C⁻¹ v the projection is Euclidean.
-        z = _root_solve(self.root, _after(self.q, v))
-        y = self.q.T @ z + solve_triangular(self.r, _after(z, self.scale * b), trans=1)
+        z = _root_solve(self.root, after(self.q, v))
+        y = self.q.T @ z + solve_triangular(self.r, after(z, self.scale * b), trans=1)
         p = v - _root_apply(self.root, self.q @ y)
         return p, self.scale * solve_triangular(self.r, y)
 
@@ -201,7 +203,7 @@ class Truncated(AbstractFactor):
         return self.scale * (self.right.T @ (self.inverse**2 * (self.right @ (self.scale * b))))
 
     def decompose(self, G, W, v, b):
-        z = _root_solve(self.root, _after(self.basis, v))
+        z = _root_solve(self.root, after(self.basis, v))
         y = self.basis.T @ z + self.inverse * (self.right @ (self.scale * b))
         p = v - _root_apply(self.root, self.basis @ y)
         return p, self.scale * (self.right.T @ (self.inverse * y))
@@ -217,15 +219,6 @@ def square_root(W: InverseMetric) -> InverseMetric:
     if W is None:
         return None
     return jnp.sqrt(W) if W.ndim == 1 else jnp.linalg.cholesky(W)
-
-
-def _after(first: Array, then: Array) -> Array:
-    """`then`, but not before `first` is there.
-
-    Two batched LAPACK calls at once can take all threads of a CPU with two cores and then wait for a third (jaxlib
-    0.10), so those that do not need one another are put in order by a sum that XLA cannot leave out.
-    """
-    return then + 0 * first.ravel()[0]
 
 
 def _times_root(G: Array, root: InverseMetric) -> Array:
