@@ -91,7 +91,7 @@ def time_case(name: str, options: argparse.Namespace) -> list[dict]:
         runs = {p.label: makers[what](p) for p in candidates}
         for label, run in runs.items():
             rows[label][f"{what} compile s"] = timing.compile_time(run)
-            for _ in range(3):  # a train step compiles once more, for as many slots as it needs
+            for _ in range(3 if what == "train" else 0):  # compiles again, for the slots it needs
                 jax.block_until_ready(run())
         seconds = timing.interleaved(runs, options.repeats, options.budget)
         for label, values in seconds.items():

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import multiprocessing
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -104,7 +103,7 @@ PEERS: dict[str, Callable[[Problem], Peer]] = {
 
 
 def work(label: str, problem: Problem, calls: Connection) -> None:
-    """The process of a peer: calls of its methods come in, their values and seconds go out."""
+    """The process of a peer: calls of its methods come in, and their values go out if they are wanted."""
     x64 = nullcontext()
     if "torch" not in label:
         import jax
@@ -113,11 +112,9 @@ def work(label: str, problem: Problem, calls: Connection) -> None:
     with x64:
         peer = PEERS[label](problem)
         while (call := calls.recv()) is not None:
-            method, *arguments = call
-            began = time.perf_counter()
+            wanted, method, *arguments = call
             value = finished(getattr(peer, method)(*arguments))
-            seconds = time.perf_counter() - began
-            calls.send((value if method != "train_step" else None, seconds))
+            calls.send(value if wanted else None)
 
 
 def finished(value: Any) -> Any:
@@ -136,10 +133,15 @@ class Worker:
         self._process.start()
         other.close()
 
-    def __call__(self, *call: Any) -> tuple[Any, float]:
-        """The value of a method, and the seconds it took."""
-        self._calls.send(call)
+    def value(self, *call: Any) -> Any:
+        """What a method returns."""
+        self._calls.send((True, *call))
         return self._calls.recv()
+
+    def run(self, *call: Any) -> None:
+        """The same without sending the value over, which would be timed too."""
+        self._calls.send((False, *call))
+        self._calls.recv()
 
     def close(self) -> None:
         self._calls.send(None)
@@ -148,6 +150,9 @@ class Worker:
 
 def time_job(name: str, options: argparse.Namespace) -> list[dict]:
     """Rows of the table for one job, the first of them pnde."""
+    # Not above: a peer's process imports this file, and is to go without the engine's settings of memory.
+    from pnde.paper.timing import compile_time, interleaved
+
     problem = problems(name, options.size, options.batch, options.precision)[-1]
     config = Config.make(problem.model.config, **{"solver.solver": "dopri5"})
     problem = dataclasses.replace(problem, model=dataclasses.replace(problem.model, config=config))
@@ -156,7 +161,7 @@ def time_job(name: str, options: argparse.Namespace) -> list[dict]:
     times = np.linspace(0, t_end, round(t_end / case.dt) + 1)
     peers = {label: Worker(label, problem) for label in PEERS}
     rows: dict[str, dict] = {label: {"job": name, "library": label} for label in peers}
-    found = {label: peer("loss_and_gradient")[0] for label, peer in peers.items()}
+    found = {label: peer.value("loss_and_gradient") for label, peer in peers.items()}
     loss, gradient = found["pnde"]
     for label, (own, slope) in found.items():
         rows[label]["loss off by"] = abs(own / loss - 1)
@@ -166,28 +171,21 @@ def time_job(name: str, options: argparse.Namespace) -> list[dict]:
             raise SystemExit(f"{label} does another job on {name}: it is off by {worst:.2g}")
     rollout = ("rollout", times, options.tolerance)
     for what, call in (("train step", ("train_step",)), ("rollout", rollout)):
-        states = {}
-        for label, peer in peers.items():
-            states[label], rows[label][f"{what} first s"] = peer(*call)
-            for _ in range(
-                3
-            ):  # pnde's train step compiles once more, for as many slots as it needs
-                peer(*call)
-        if what == "rollout":
-            for label, u in states.items():
-                rows[label]["rollout off by"] = float(np.abs(u - states["pnde"]).max())
-        seconds: dict[str, list[float]] = {label: [] for label in peers}
-        began = time.perf_counter()
-        for repeat in range(options.repeats):
-            if repeat >= 2 and time.perf_counter() - began > options.budget:
-                break
-            for label, peer in peers.items():
-                seconds[label].append(peer(*call)[1])
+        runs = {label: partial(peer.run, *call) for label, peer in peers.items()}
+        for label, run in runs.items():
+            rows[label][f"{what} first s"] = compile_time(run)
+        if what == "train step":
+            for _ in range(3):  # pnde compiles once more, for as many slots as it needs
+                peers["pnde"].run(*call)
+        seconds = interleaved(runs, options.repeats, options.budget)
         base = np.median(seconds["pnde"])
         for label, values in seconds.items():
             rows[label][f"{what} ms"] = 1e3 * np.median(values)
-            rows[label][f"{what} spread"] = max(values) / min(values)
+            rows[label][f"{what} spread"] = values.max() / values.min()
             rows[label][f"{what} / pnde"] = np.median(values) / base
+    states = {label: peer.value(*rollout) for label, peer in peers.items()}
+    for label, u in states.items():
+        rows[label]["rollout off by"] = float(np.abs(u - states["pnde"]).max())
     for peer in peers.values():
         peer.close()
     return list(rows.values())
