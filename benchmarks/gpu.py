@@ -29,6 +29,7 @@ from overhead import PAPER, TrainStep, forward_pass, full_solve
 from problems import CASES, problems
 
 import pnde
+from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
 from pnde.paper.timing import compile_time, interleaved
 
@@ -188,7 +189,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=7.0)
     options = parser.parse_args()
     deadline = time.perf_counter() + 60 * options.minutes
-    with jax.enable_x64(True):
+    with numerics():
         result = {"facts": facts(), "correctness": correctness()}
         print(pd.DataFrame(result["correctness"]).to_string(), flush=True)
         result["table"] = table(options, deadline)

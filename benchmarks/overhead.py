@@ -24,6 +24,7 @@ from measure import matrix_rate
 from problems import CASES, Problem, problems
 
 from pnde.engines.jax import fields, train
+from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.solve import evaluations
 from pnde.engines.jax.stepping import Slots
 from pnde.paper import timing
@@ -144,7 +145,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="CSV")
     options = parser.parse_args()
     rows = []
-    with jax.enable_x64(True):
+    with numerics():
         for name in options.systems:
             rows += time_case(name, options)
             shown = pd.DataFrame(rows[-5:]).query("system == @name").set_index(["system", "model"])

@@ -8,6 +8,7 @@ import numpy as np
 
 from pnde import systems
 from pnde.config import Config
+from pnde.data import Normaliser, segments
 from pnde.engines import Batch, Engine, get
 from pnde.model import Model, Weights, initial_weights
 
@@ -77,28 +78,23 @@ def problems(name: str, size: str, count: int, precision: str = "float32") -> li
 def _problem(
     label: str, system: systems.System, config: Config, count: int, engine: Engine
 ) -> Problem:
-    rng = np.random.default_rng(0)
-    few = system.initial(rng, min(count, 64), "paper")
-    times = np.arange(5) * system.dt
-    # A few true trajectories give the states; segments start at points spread over them.
-    u = system.trajectories(few, np.arange(0, 33) * system.dt)
-    starts = [(k % len(few), (5 * k // len(few)) % 28) for k in range(count)]
-    segments = np.stack([u[row, at : at + 5] for row, at in starts])
-    states = u.reshape(-1, u.shape[-1])
-    std = states.std(axis=0)
+    """The start of a training: the system's own trajectories, their scale, and segments drawn from all of them."""
+    data = system.simulate(trajectories=32)
+    scale, all_segments = Normaliser.fit(data), segments(data)
+    chosen = np.random.default_rng(0).permutation(len(all_segments))[:count]
+    u, t = all_segments.u[chosen], all_segments.t[chosen]
     law = system.constraint
     model = Model(
         states=system.states,
         config=config,
-        mean=states.mean(axis=0),
-        std=np.where(std > 1e-4, std, 1.0),
+        mean=scale.mean,
+        std=scale.std,
         constraint=law,
         order=system.order,
         features=system.features,
     )
-    u0 = segments[:, 0]
     c = np.zeros((count, 0))
     if law is not None:
-        c = law.targets(engine.law(law, u0, np.zeros(count)))
-    batch = Batch(segments, np.tile(times, (count, 1)), c)
-    return Problem(label, model, initial_weights(model, 1, batch.speed()), batch, u0, c)
+        c = law.targets(engine.law(law, u[:, 0], t[:, 0]))
+    batch = Batch(u, t, c)
+    return Problem(label, model, initial_weights(model, 1, batch.speed()), batch, u[:, 0], c)

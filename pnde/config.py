@@ -37,6 +37,10 @@ class NetworkConfig(Section):
         "gelu", description="what a hidden unit does"
     )
     skip: bool = Field(False, description="residual connections between the hidden layers")
+    matmul_precision: Literal["default", "high", "highest"] = Field(
+        "highest",
+        description="of the network's float32 products on an accelerator, as jax.lax.Precision; default is TF32 on a GPU",
+    )
 
 
 class ProjectionConfig(Section):

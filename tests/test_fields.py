@@ -1,5 +1,7 @@
 """The vector fields of NDE, SNDE and PNDE."""
 
+import re
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ from pnde.constraints import Conserved, Constraint
 from pnde.engines import get
 from pnde.engines.jax import fields
 from pnde.engines.jax.constraints import drift, value
+from pnde.engines.jax.numerics import numerics
 from pnde.model import initial_weights
 
 pytestmark = pytest.mark.usefixtures("strict")
@@ -204,6 +207,32 @@ def test_projection_leaves_a_field_that_obeys_the_law(make_model):
     velocity = jax.jit(partial(fields.velocity, rotation, still))
     v = velocity(0.0, jnp.asarray(U), jnp.zeros(1))
     np.testing.assert_allclose(v, [-U[1], U[0], U[2], U[3]], rtol=1e-15)
+
+
+def test_only_the_networks_products_may_be_rounded(make_model):
+    found = {}
+    for precision in ("default", "highest"):
+        model = make_model(SYSTEM, matmul_precision=precision)
+        with numerics():
+            field = partial(fields.velocity, model, weights_of(model), 0.0)
+            program = jax.jit(jax.grad(lambda u, field=field: field(u, C).sum())).lower(U)
+        found[precision] = Counter(
+            re.findall(r"dot_general.*precision = \[(\w+),", program.as_text())
+        )
+    # Two layers, forward and backward; everything else belongs to the law.
+    assert found["default"]["DEFAULT"] == 4
+    assert found["default"]["HIGHEST"] == found["highest"]["HIGHEST"] - 4 > 4
+
+
+def test_engine_traces_laws_with_exact_products():
+    seen = []
+
+    def law(u):
+        seen.append(jax.config.jax_default_matmul_precision)
+        return [u @ u]
+
+    get("jax").law(Constraint(law), np.ones((2, 3)), np.zeros(2))
+    assert seen and set(seen) == {"highest"}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -365,7 +365,7 @@ class TestStart:
         with pytest.raises(ConfigError, match="engine"):
             pnde.load(folder, engine="jaxx")
 
-    def test_a_retraction_after_each_step_of_training_is_refused(self):
+    def test_settings_that_it_cannot_follow_are_refused(self):
         from pnde.engines.julia.engine import JuliaEngine
 
         engine = JuliaEngine()
@@ -373,6 +373,8 @@ class TestStart:
             engine.check(pnde.Config.make(**settings))
         with pytest.raises(ConfigError, match=r'solver.retract to "save" or "never".*engine="jax"'):
             engine.check(pnde.Config.make(**{"solver.retract": "step"}))
+        with pytest.raises(ConfigError, match='engine="jax"; in Julia'):
+            engine.check(pnde.Config.make(matmul_precision="high"))
 
     def test_setup_that_fails_is_one_sentence(self, monkeypatch):
         from pnde.engines.julia.setup import setup

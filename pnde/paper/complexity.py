@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pnde.engines.jax.chain import ChainJacobian
+from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
 from pnde.paper.timing import compile_time, interleaved
 from pnde.systems.pendulum import to_cartesian
@@ -48,7 +49,7 @@ def measure_complexity(
     and n = 4 N.
     """
     rows = []
-    with jax.enable_x64(True):
+    with numerics():
         for along, sizes in (("m", sizes_m), ("n", sizes_n)):
             for m, n in sizes:
                 rows += _time(_operations(m, n), {"along": along, "m": m, "n": n}, repeats)

@@ -53,6 +53,7 @@ def measure_times(results: Results, study: Study) -> pd.DataFrame:
     """
     import jax
 
+    from pnde.engines.jax.numerics import numerics
     from pnde.paper.timing import compile_time, devices, forward_pass, full_solve, interleaved
 
     seed = results.seeds(study.name)[0]
@@ -60,7 +61,7 @@ def measure_times(results: Results, study: Study) -> pd.DataFrame:
     preset, t_end = results.plan.preset, results.plan.t_end(study)
     rows = []
     for device, place in devices().items():
-        with jax.enable_x64(True), jax.default_device(place):
+        with numerics(), jax.default_device(place):
             for what, batch in (("forward", BATCH), ("solve", SOLVED[preset])):
                 calls: dict[str, Callable[[], Any]] = {}
                 for model, run in runs.items():

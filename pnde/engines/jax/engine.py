@@ -1,4 +1,4 @@
-"""The Engine protocol on JAX. Every method works inside `jax.enable_x64`, and leaves JAX's global switch alone."""
+"""The Engine protocol on JAX. Every method works inside `numerics`, and leaves JAX's global switches alone."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
 from pnde.engines.jax import fields
 from pnde.engines.jax.constraints import value
 from pnde.engines.jax.memory import make_room_for_programs
+from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import rank_margin
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
@@ -24,10 +25,10 @@ from pnde.engines.jax.train import batch_loss, on_device, train
 from pnde.model import Model, Weights
 
 
-def _in_x64(method: Callable[..., Any]) -> Callable[..., Any]:
+def _in_numerics(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with jax.enable_x64(True):
+        with numerics():
             return method(*args, **kwargs)
 
     return wrapped
@@ -41,7 +42,7 @@ class JaxEngine:
 
     name = "jax"
 
-    @_in_x64
+    @_in_numerics
     def status(self) -> dict[str, str]:
         import diffrax
         import optax
@@ -57,12 +58,12 @@ class JaxEngine:
     def check(self, config: Config) -> None:
         """Nothing to refuse: this engine follows every setting."""
 
-    @_in_x64
+    @_in_numerics
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         states, times = _float64(u), jnp.broadcast_to(_float64(t), u.shape[:1])
         return np.asarray(_law(constraint, states, times))
 
-    @_in_x64
+    @_in_numerics
     def integrate(
         self,
         rhs: Callable[[Any, Any], Any],
@@ -80,7 +81,7 @@ class JaxEngine:
         target = jnp.asarray(c, dtype)
         return _trajectories(_integrate(rhs, settings, constraint, start, grid, target), settings)
 
-    @_in_x64
+    @_in_numerics
     def rollout(
         self,
         model: Model,
@@ -96,7 +97,7 @@ class JaxEngine:
         parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
         return _trajectories(_rollout(model, settings, parameters, start, grid, target), settings)
 
-    @_in_x64
+    @_in_numerics
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
@@ -104,7 +105,7 @@ class JaxEngine:
         times = jnp.broadcast_to(_float64(t), u.shape[:1])
         return np.asarray(_velocity(model, parameters, times, _float64(u), _float64(c)))
 
-    @_in_x64
+    @_in_numerics
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch
     ) -> tuple[float, Weights]:
@@ -126,7 +127,7 @@ class JaxEngine:
         epochs = train(model, train_batch, valid_batch, state, on_step)
         while True:
             # Enter the context for each epoch anew, so that it does not leak into the caller between epochs.
-            with jax.enable_x64(True):
+            with numerics():
                 epoch = next(epochs, None)
             if epoch is None:
                 return

@@ -69,12 +69,16 @@ def network(
     model: Model, parameters: Parameters, x: Float[Array, " inputs"]
 ) -> Float[Array, " outputs"]:
     """The multilayer perceptron."""
-    activation = _ACTIVATIONS[model.config.network.activation]
+    settings = model.config.network
+    activation = _ACTIVATIONS[settings.activation]
+
+    def layer(x, weight, bias):
+        return jnp.matmul(x, weight, precision=settings.matmul_precision) + bias
+
     for i, (weight, bias) in enumerate(parameters[:-1]):
-        y = activation(x @ weight + bias)
-        x = x + y if model.config.network.skip and i > 0 else y
-    weight, bias = parameters[-1]
-    return x @ weight + bias
+        y = activation(layer(x, weight, bias))
+        x = x + y if settings.skip and i > 0 else y
+    return layer(x, *parameters[-1])
 
 
 def ambient_velocity(

@@ -37,6 +37,10 @@ class JuliaEngine:
                 "the julia engine has the gradient from an adjoint equation, which knows nothing of a retraction after "
                 'each step: set solver.retract to "save" or "never", or use engine="jax"'
             )
+        if config.network.matmul_precision != "highest":
+            raise ConfigError(
+                'network.matmul_precision is a setting of engine="jax"; in Julia, CUDA.math_mode! sets that of a GPU'
+            )
 
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         if isinstance(constraint, Stacked):
