@@ -39,7 +39,7 @@ class NetworkConfig(Section):
     skip: bool = Field(False, description="residual connections between the hidden layers")
     matmul_precision: Literal["default", "high", "highest"] = Field(
         "highest",
-        description="of the network's float32 products on an accelerator, as jax.lax.Precision; default is TF32 on a GPU",
+        description="of the network's float32 products, as jax.lax.Precision; default is TF32 on a GPU",
     )
 
 
