@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import logging
@@ -43,6 +44,8 @@ def main() -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     # JAX does not keep programs that call back to Python, as equinox's checks do; what they check has been checked.
     os.environ.setdefault("EQX_ON_ERROR", "nan")
+    # Tracing makes small objects by the million, and looking for garbage after each 700 is a tenth of the start.
+    gc.set_threshold(100_000, 50, 50)
 
 
 def _parameters(pairs: tuple[str, ...]) -> dict[str, Any]:

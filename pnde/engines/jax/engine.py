@@ -24,6 +24,8 @@ from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.train import batch_loss, on_device, train
 from pnde.model import Model, Weights
 
+_BLOCK = 1024  # states of which a law is evaluated at a time
+
 
 def _in_numerics(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
@@ -60,8 +62,15 @@ class JaxEngine:
 
     @_in_numerics
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
-        states, times = _float64(u), jnp.broadcast_to(_float64(t), u.shape[:1])
-        return np.asarray(_law(constraint, states, times))
+        count, times = len(u), np.broadcast_to(t, u.shape[:1])
+        # Blocks of one shape, the last filled up with states again: one program serves any number of them.
+        whole = max(1, -(-count // _BLOCK)) * _BLOCK
+        states, times = np.resize(u, (whole, u.shape[1])), np.resize(times, whole)
+        blocks = [
+            _law(constraint, _float64(states[i : i + _BLOCK]), _float64(times[i : i + _BLOCK]))
+            for i in range(0, whole, _BLOCK)
+        ]
+        return np.concatenate(blocks)[:count]
 
     @_in_numerics
     def integrate(

@@ -56,6 +56,8 @@ def solve(
     """
     dtype = u0.dtype
     times = jnp.asarray(times, dtype)
+    # Traced once, however often diffrax calls them.
+    field, retraction = jax.jit(field), None if retraction is None else jax.jit(retraction)
     solver = SOLVERS[settings.solver]()
     if retraction is not None and settings.retract == "step":
         solver = _Retracting(solver, retraction)

@@ -24,8 +24,8 @@ from pnde.engines.jax.solve import SOLVERS, Retraction, Solution, error_norm
 from pnde.model import Model
 
 # So many slots are written out one after the other, which saves the copies of what is stored into the arrays of a loop:
-# a tenth to a fifth of a step. More of them would take long to compile.
-_UNROLLED = 4
+# a tenth to a fifth of a step. More of them would take long to compile, and training starts with more.
+_UNROLLED = 3
 
 
 def solve_storing(
@@ -40,6 +40,7 @@ def solve_storing(
     """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for `slots` of them, rejected ones
     included. The status is `MAX_STEPS` where they did not suffice.
     """
+    field = jax.jit(field)  # traced and differentiated once, not for each stage
     solver: Any = SOLVERS[settings.solver]()
     terms, end = diffrax.ODETerm(field), times[-1]
     order = solver.error_order(terms)
