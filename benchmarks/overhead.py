@@ -4,9 +4,10 @@
     python benchmarks/overhead.py --size paper --systems quartic   # the paper's network
     python benchmarks/overhead.py --output overhead.csv
 
-Models of a system are timed in turn in one run, so their ratios hold on a noisy machine; times are medians.
-`GEMM ratio` is the time of a train step over that of its matrix products alone, 3 × evaluations × network, at the rate
-of such products measured in the same run: 1 is the limit.
+Models of a system are timed in turn in one run, so their ratios hold on a noisy machine; times are medians. A model
+whose random weights make it the faster moving one takes more steps: `train / NDE, per step` and `solve / NDE, per step`
+compare an evaluation with an evaluation. `GEMM ratio` is the time of a train step over that of the network's matrix
+products alone, at the rate of such products measured in the same run: 1 is the limit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from problems import CASES, Problem, problems
 
 from pnde.engines.jax import fields, train
 from pnde.engines.jax.numerics import numerics
-from pnde.engines.jax.solve import evaluations
 from pnde.engines.jax.stepping import Slots
 from pnde.paper import timing
 from pnde.paper.tables.times import PAPER as TABLE
@@ -98,15 +98,19 @@ def time_case(name: str, options: argparse.Namespace) -> list[dict]:
         for label, values in seconds.items():
             rows[label][f"{what} ms"] = 1e3 * np.median(values)
             rows[label][f"{what} spread"] = values.max() / values.min()
-        if what == "train":
-            for problem in candidates:
-                rows[problem.label] |= _gemm_ratio(
-                    problem, runs[problem.label], rows[problem.label]
-                )
+        for problem in candidates:
+            row, run = rows[problem.label], runs[problem.label]
+            if what == "train":
+                row |= _gemm_ratio(problem, run, row)
+            if what == "solve":
+                row["solve steps"] = int(run().steps)
     for row in rows.values():
         for what in options.what:
             for other in (first for first in rows.values() if first["model"].startswith("NDE")):
                 row[f"{what} / NDE"] = row[f"{what} ms"] / other[f"{what} ms"]
+                if what != "forward":
+                    share = _evaluations(row, what) / _evaluations(other, what)
+                    row[f"{what} / NDE, per step"] = row[f"{what} / NDE"] / share
         paper = PAPER[name, row["model"]]
         base = next(PAPER[key] for key in PAPER if key[0] == name and key[1].startswith("NDE"))
         for i, what in enumerate(("train", "forward", "solve")):
@@ -118,15 +122,21 @@ def _gemm_ratio(problem: Problem, run: TrainStep, row: dict) -> dict:
     """How the train step compares to its matrix products alone."""
     sizes, count = problem.model.layer_sizes, len(problem.u0)
     products = 2 * count * sum(a * b for a, b in pairwise(sizes))
-    calls = evaluations(run.steps, problem.model.config.solver)
     rate = matrix_rate(count, sizes[1], problem.model.config.solver.precision)
-    limit = 3 * calls * products / rate
+    # Three products for each evaluation, but for the one that chooses the first step, which has no derivative.
+    calls = 3 * (_evaluations({"train steps": run.steps}, "train") - 1) + 1
+    limit = calls * products / rate
     return {
-        "solver steps": run.steps,
+        "train steps": run.steps,
         "GEMM limit ms": 1e3 * limit,
         "GEMM ratio": row["train ms"] / 1e3 / limit,
         "peak memory GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
+
+
+def _evaluations(row: dict, what: str) -> float:
+    """Of the field: six a step, the first slope, and one to choose the first step."""
+    return 6 * row[f"{what} steps"] + 2
 
 
 def main() -> None:

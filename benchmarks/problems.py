@@ -79,7 +79,7 @@ def _problem(
     label: str, system: systems.System, config: Config, count: int, engine: Engine
 ) -> Problem:
     """The start of a training: the system's own trajectories, their scale, and segments drawn from all of them."""
-    data = system.simulate(trajectories=32)
+    data = system.simulate(trajectories=64)
     scale, all_segments = Normaliser.fit(data), segments(data)
     chosen = np.random.default_rng(0).permutation(len(all_segments))[:count]
     u, t = all_segments.u[chosen], all_segments.t[chosen]
