@@ -113,6 +113,8 @@ def table(options: argparse.Namespace, deadline: float) -> list[dict]:
             runs = {p.label: make(p) for p in candidates}
             for label, run in runs.items():
                 own[label][f"{what} compile s"] = compile_time(run)
+                if what == "train":
+                    run.settle()
             # A share of the time that is left for each comparison.
             for label, seconds in interleaved(runs, options.repeats, left / 12).items():
                 own[label][f"{what} ms"] = 1e3 * float(np.median(seconds))

@@ -24,8 +24,10 @@ from pnde.engines.jax.solve import SOLVERS, Retraction, Solution, error_norm
 from pnde.model import Model
 
 # So many slots are written out one after the other, which saves the copies of what is stored into the arrays of a loop:
-# a tenth to a fifth of a step. More of them would take long to compile, and training starts with more.
-_UNROLLED = 3
+# a tenth to a fifth of a step. More of them would take long to compile, and training starts with more; but where a slot
+# is large, so is a step, and the compiler's time is soon made up for.
+_UNROLLED, _UNROLLED_LARGE = 3, 8
+_LARGE = 64 * 2**20
 
 
 def solve_storing(
@@ -35,10 +37,11 @@ def solve_storing(
     args: Any,
     settings: SolverConfig,
     slots: int,
+    size: int,
     retraction: Retraction | None = None,
 ) -> Solution:
     """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for `slots` of them, rejected ones
-    included. The status is `MAX_STEPS` where they did not suffice.
+    included, of `size` bytes each. The status is `MAX_STEPS` where they did not suffice.
     """
     field = jax.jit(field)  # traced and differentiated once, not for each stage
     solver: Any = SOLVERS[settings.solver]()
@@ -77,9 +80,9 @@ def solve_storing(
     slope = field(times[0], u0, args)
     steps = jnp.zeros((), jnp.int32)
     carry = (times[0], _clip(first, end), u0, slope, control, saved, steps)
-    unroll = slots if slots <= _UNROLLED else 1
+    written_out = slots <= (_UNROLLED_LARGE if size > _LARGE else _UNROLLED)
     (reached, _, _, _, _, saved, steps), _ = jax.lax.scan(
-        slot, carry, None, length=slots, unroll=unroll
+        slot, carry, None, length=slots, unroll=slots if written_out else 1
     )
     if retraction is not None and settings.retract != "never":
         saved = jax.vmap(retraction, in_axes=(0, 0, None))(times, saved, args)
@@ -87,6 +90,12 @@ def solve_storing(
     # Where the field is not defined from the start, more steps do not help.
     unfinished = (reached < end) & jnp.all(jnp.isfinite(slope))
     return Solution(saved, jnp.where(unfinished, Status.MAX_STEPS, status), steps)
+
+
+def slot_bytes(model: Model, u: Array) -> int:
+    """What the derivative of one step needs of a batch `(B, ...)`: of each evaluation, activations and their slopes."""
+    evaluations = SOLVERS[model.config.solver.solver].tableau.num_stages
+    return 2 * evaluations * u.shape[0] * sum(model.layer_sizes) * u.dtype.itemsize
 
 
 class Slots:
@@ -116,9 +125,7 @@ class Slots:
         explicit = issubclass(solver, diffrax.AbstractERK)
         if not explicit or settings.adjoint == "backsolve" or segments.grid.ndim > 1:
             return cls(0)
-        # Of each evaluation, the activations and their slopes are stored.
-        values = 2 * segments.u.shape[0] * sum(model.layer_sizes) * solver.tableau.num_stages
-        room = int(cls._MEMORY / (values * segments.u.dtype.itemsize))
+        room = cls._MEMORY // slot_bytes(model, segments.u)
         return cls(min(room, settings.max_steps), recent)
 
     def too_few(self, status: int) -> bool:

@@ -19,7 +19,7 @@ from pnde.engines.jax import fields
 from pnde.engines.jax.projection import check_rows
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, solve
-from pnde.engines.jax.stepping import Slots, solve_storing
+from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
 from pnde.errors import SolveError
 from pnde.model import Model
 
@@ -75,7 +75,8 @@ def batch_loss(
     def run(u0, start, grid, c):
         args, retracting = (parameters, start, c), None if law is None else retraction
         if slots is not None and grid.ndim == 1:
-            return solve_storing(field, u0, grid, args, settings, slots, retracting)
+            size = slot_bytes(model, u0)
+            return solve_storing(field, u0, grid, args, settings, slots, size, retracting)
         return solve(field, u0, grid, args, settings, retracting)
 
     u, c, start, grid, share = segments
