@@ -111,8 +111,9 @@ def time_case(name: str, options: argparse.Namespace) -> list[dict]:
         for what in options.what:
             for other in (first for first in rows.values() if first["model"].startswith("NDE")):
                 row[f"{what} / NDE"] = row[f"{what} ms"] / other[f"{what} ms"]
-                if what != "forward":
-                    share = _evaluations(row, what) / _evaluations(other, what)
+                steps = f"{what} steps"
+                if steps in row:
+                    share = _evaluations(row[steps]) / _evaluations(other[steps])
                     row[f"{what} / NDE, per step"] = row[f"{what} / NDE"] / share
         paper = PAPER[name, row["model"]]
         base = next(PAPER[key] for key in PAPER if key[0] == name and key[1].startswith("NDE"))
@@ -127,7 +128,7 @@ def _gemm_ratio(problem: Problem, run: TrainStep, row: dict) -> dict:
     products = 2 * count * sum(a * b for a, b in pairwise(sizes))
     rate = matrix_rate(count, sizes[1], problem.model.config.solver.precision)
     # Three products for each evaluation, but for the one that chooses the first step, which has no derivative.
-    calls = 3 * (_evaluations({"train steps": run.steps}, "train") - 1) + 1
+    calls = 3 * (_evaluations(run.steps) - 1) + 1
     limit = calls * products / rate
     return {
         "train steps": run.steps,
@@ -137,9 +138,9 @@ def _gemm_ratio(problem: Problem, run: TrainStep, row: dict) -> dict:
     }
 
 
-def _evaluations(row: dict, what: str) -> float:
+def _evaluations(steps: float) -> float:
     """Of the field: six a step, the first slope, and one to choose the first step."""
-    return 6 * row[f"{what} steps"] + 2
+    return 6 * steps + 2
 
 
 def main() -> None:
