@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from pnde import systems
 from pnde.config import Config
@@ -71,15 +74,30 @@ def problems(name: str, size: str, count: int, precision: str = "float32") -> li
         config = Config.make(
             method=method, gamma=gamma, network=network, solver={"precision": precision}
         )
-        out.append(_problem(label, systems.get(case.system, **parameters), config, count, engine))
+        system, data = _simulated(case.system, **parameters)
+        out.append(_problem(label, system, data, config, count, engine))
     return out
 
 
+@functools.cache
+def _simulated(name: str, **parameters: Any) -> tuple[systems.System, xr.Dataset]:
+    """A system and trajectories of it, which a CPU makes faster than a GPU."""
+    import jax  # not above: the processes of other libraries import this file
+
+    system = systems.get(name, **parameters)
+    with jax.default_device(jax.devices("cpu")[0]):
+        return system, system.simulate(trajectories=64)
+
+
 def _problem(
-    label: str, system: systems.System, config: Config, count: int, engine: Engine
+    label: str,
+    system: systems.System,
+    data: xr.Dataset,
+    config: Config,
+    count: int,
+    engine: Engine,
 ) -> Problem:
-    """The start of a training: the system's own trajectories, their scale, and segments drawn from all of them."""
-    data = system.simulate(trajectories=64)
+    """The start of a training: a model with the scale of the data, and segments drawn from all of them."""
     scale, all_segments = Normaliser.fit(data), segments(data)
     chosen = np.random.default_rng(0).permutation(len(all_segments))[:count]
     u, t = all_segments.u[chosen], all_segments.t[chosen]
