@@ -11,8 +11,8 @@ diffrax is timed in both ways, pnde trains in the former and rolls out in the la
 
 Each library has a process of its own, as its users have it, so that threads and memory of one do not touch another;
 they take turns, and times are medians. Training steps come ten in a row, as in training, where a step finds the caches
-as the last one left them. The first call, which compiles, is apart. Each peer's loss and gradient must
-agree with pnde's to `--agreement`, which the tolerance of the solver limits.
+as the last one left them. The first call, which compiles, is apart. Each peer's loss and gradient must agree with
+pnde's to `--agreement`, which the tolerance of the solver limits.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Pnde:
         from pnde.engines import get
 
         self.problem, self.engine = problem, get("jax")
-        self._step = TrainStep(problem)
-        self.train_step: Callable[[], object] = self._step
-        self.settle = self._step.settle
+        step = TrainStep(problem)
+        self.train_step: Callable[[], object] = step
+        self.settle = step.settle
 
     def loss_and_gradient(self) -> tuple[float, np.ndarray]:
         p = self.problem
@@ -147,6 +147,7 @@ class Worker:
         self._calls.recv()
 
     def repeat(self, count: int, *call: Any) -> None:
+        """`run`, so many times in a row."""
         for _ in range(count):
             self.run(*call)
 

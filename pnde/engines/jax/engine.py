@@ -27,15 +27,6 @@ from pnde.model import Model, Weights
 _BLOCK = 1024  # states of which a law is evaluated at a time
 
 
-def _in_numerics(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with numerics():
-            return method(*args, **kwargs)
-
-    return wrapped
-
-
 class JaxEngine:
     """The embedded engine; see `pnde.engines.Engine` for what each method promises.
 
@@ -44,7 +35,7 @@ class JaxEngine:
 
     name = "jax"
 
-    @_in_numerics
+    @numerics()
     def status(self) -> dict[str, str]:
         import diffrax
         import optax
@@ -60,7 +51,7 @@ class JaxEngine:
     def check(self, config: Config) -> None:
         """Nothing to refuse: this engine follows every setting."""
 
-    @_in_numerics
+    @numerics()
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         count, times = len(u), np.broadcast_to(t, u.shape[:1])
         # Blocks of one shape, the last filled up with states again: one program serves any number of them.
@@ -72,7 +63,7 @@ class JaxEngine:
         ]
         return np.concatenate(blocks)[:count]
 
-    @_in_numerics
+    @numerics()
     def integrate(
         self,
         rhs: Callable[[Any, Any], Any],
@@ -90,7 +81,7 @@ class JaxEngine:
         target = jnp.asarray(c, dtype)
         return _trajectories(_integrate(rhs, settings, constraint, start, grid, target), settings)
 
-    @_in_numerics
+    @numerics()
     def rollout(
         self,
         model: Model,
@@ -106,7 +97,7 @@ class JaxEngine:
         parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
         return _trajectories(_rollout(model, settings, parameters, start, grid, target), settings)
 
-    @_in_numerics
+    @numerics()
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
@@ -114,7 +105,7 @@ class JaxEngine:
         times = jnp.broadcast_to(_float64(t), u.shape[:1])
         return np.asarray(_velocity(model, parameters, times, _float64(u), _float64(c)))
 
-    @_in_numerics
+    @numerics()
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch
     ) -> tuple[float, Weights]:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from pnde.constraints import Constraint
 from pnde.engines.jax.constraints import drift, inverse_metric, jacobian, value
-from pnde.engines.jax.projection import factorise, project
+from pnde.engines.jax.projection import minimum_norm, project
 
 _ITERATIONS = 20
 
@@ -50,10 +50,10 @@ def retract(
 
     def newton(carry):
         i, u, g, size, _ = carry
-        G, W = jacobian(constraint, u, t), inverse_metric(metric, u)
-        # Without a derivative of its own, for that of the limit is known.
-        step, _ = factorise(G, W, method).decompose(G, W, jnp.zeros_like(u), g)
-        new = u + step
+        step = minimum_norm(
+            jacobian(constraint, u, t), g, inverse_metric(metric, u), method, u.shape[0]
+        )
+        new = u - step
         g_new, size_new = residual(new)
         better = size_new < size  # false for NaN too
         keep = partial(jnp.where, better)
