@@ -13,7 +13,7 @@ from pnde import systems
 from pnde.config import Config
 from pnde.data import Normaliser, segments
 from pnde.engines import Batch, Engine, get
-from pnde.model import Model, Weights, initial_weights
+from pnde.models import Model, Weights, initial_weights
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ import pandas as pd
 
 from pnde.engines.jax.chain import ChainJacobian
 from pnde.engines.jax.projection import project
+from pnde.laws.rods import Rods
 from pnde.systems.pendulum import to_cartesian
-from pnde.systems.rods import Rods
 
 METHODS = ("chain", "cholesky", "qr", "solve")
 REFERENCE = "solve"

@@ -19,20 +19,20 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "Config": "pnde.config",
-    "Conserved": "pnde.constraints",
-    "Constraint": "pnde.constraints",
-    "Holonomic": "pnde.constraints",
-    "Linear": "pnde.constraints",
-    "Pinned": "pnde.constraints",
+    "Conserved": "pnde.laws",
+    "Constraint": "pnde.laws",
+    "Holonomic": "pnde.laws",
+    "Linear": "pnde.laws",
+    "Pinned": "pnde.laws",
     "PndeError": "pnde.errors",
-    "Run": "pnde.run",
-    "check": "pnde.laws",
-    "load": "pnde.run",
+    "Run": "pnde.runs",
+    "check": "pnde.checking",
+    "load": "pnde.runs",
     "open_data": "pnde.data",
-    "resume": "pnde.run",
+    "resume": "pnde.runs",
     "select": "pnde.data",
     "split_data": "pnde.data",
-    "train": "pnde.run",
+    "train": "pnde.runs",
 }
 _MODULES = ("data", "engines", "errors", "grids", "metrics", "paper", "plot", "systems")
 
@@ -47,21 +47,21 @@ if TYPE_CHECKING:
     from pnde import paper as paper
     from pnde import plot as plot
     from pnde import systems as systems
+    from pnde.checking import check as check
     from pnde.config import Config as Config
-    from pnde.constraints import Conserved as Conserved
-    from pnde.constraints import Constraint as Constraint
-    from pnde.constraints import Holonomic as Holonomic
-    from pnde.constraints import Linear as Linear
-    from pnde.constraints import Pinned as Pinned
     from pnde.data import open_data as open_data
     from pnde.data import select as select
     from pnde.data import split_data as split_data
     from pnde.errors import PndeError as PndeError
-    from pnde.laws import check as check
-    from pnde.run import Run as Run
-    from pnde.run import load as load
-    from pnde.run import resume as resume
-    from pnde.run import train as train
+    from pnde.laws import Conserved as Conserved
+    from pnde.laws import Constraint as Constraint
+    from pnde.laws import Holonomic as Holonomic
+    from pnde.laws import Linear as Linear
+    from pnde.laws import Pinned as Pinned
+    from pnde.runs import Run as Run
+    from pnde.runs import load as load
+    from pnde.runs import resume as resume
+    from pnde.runs import train as train
 
 
 def __getattr__(name: str) -> Any:

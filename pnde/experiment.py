@@ -17,15 +17,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pnde import folder as disk
 from pnde import systems
 from pnde.config import Config
 from pnde.data import open_data, save_data, select, split_data, time_matrix
 from pnde.errors import ConfigError, RunError, SolveError, nearest
-from pnde.laws import law_for, system_of
 from pnde.metrics import state_error, table
-from pnde.run import Run, load, resume, train
-from pnde.systems import System
+from pnde.runs import Run, load, resume, train
+from pnde.runs import folder as disk
+from pnde.systems import System, law_for, system_of
 
 logger = logging.getLogger("pnde")
 

@@ -43,7 +43,7 @@ def data():
 def make_model():
     """A function that makes a model with a small network: `make_model(system, method, **settings)`."""
     from pnde.config import Config
-    from pnde.model import Model
+    from pnde.models import Model
 
     def make(system, method="pnde", constraint=None, metric=None, physics=None, **settings):
         n = len(system.states)

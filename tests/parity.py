@@ -6,7 +6,7 @@ import numpy as np
 
 from pnde import systems
 from pnde.config import Config
-from pnde.model import Model
+from pnde.models import Model
 
 SYSTEMS = {
     "quartic": systems.get("quartic"),

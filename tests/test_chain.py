@@ -9,7 +9,7 @@ import pytest
 
 from pnde import systems
 from pnde.engines.jax.chain import ChainFactor, ChainJacobian
-from pnde.engines.jax.constraints import jacobian
+from pnde.engines.jax.laws import jacobian
 from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.structure import DenseJacobian
@@ -235,7 +235,7 @@ def test_retraction_from_ten_percent_away(n):
 @pytest.mark.slow
 def test_sixty_four_bobs_train(make_model):
     from pnde.engines import Batch, TrainingState, get
-    from pnde.model import initial_weights
+    from pnde.models import initial_weights
 
     system = systems.get("pendulum", n=64)
     model = make_model(system, layers=2, width=16, epochs=2, batch_size=8)

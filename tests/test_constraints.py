@@ -5,7 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pnde.constraints import (
+from pnde.engines import get
+from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
+from pnde.engines.jax.structure import DenseJacobian
+from pnde.errors import ConstraintError
+from pnde.laws import (
     Conserved,
     Constraint,
     Holonomic,
@@ -14,10 +18,6 @@ from pnde.constraints import (
     Stacked,
     as_constraint,
 )
-from pnde.engines import get
-from pnde.engines.jax.constraints import drift, inverse_metric, jacobian, value
-from pnde.engines.jax.structure import DenseJacobian
-from pnde.errors import ConstraintError
 from pnde.systems import lotka_volterra, quartic
 
 pytestmark = pytest.mark.usefixtures("strict")

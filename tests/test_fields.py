@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pnde.constraints import Conserved, Constraint
 from pnde.engines import get
 from pnde.engines.jax import fields
-from pnde.engines.jax.constraints import drift, value
+from pnde.engines.jax.laws import drift, value
 from pnde.engines.jax.numerics import numerics
-from pnde.model import initial_weights
+from pnde.laws import Conserved, Constraint
+from pnde.models import initial_weights
 
 pytestmark = pytest.mark.usefixtures("strict")
 

@@ -207,8 +207,8 @@ class TestTraining:
 
     def test_epochs_from_saved_states_end_as_those_in_one_go(self, data, trained):
         engine, whole = get("julia"), trained[0]
-        batches = pnde.run._batches(engine, whole.model, data)
-        state = pnde.run._start(whole.model, batches[0])
+        batches = pnde.runs._batches(engine, whole.model, data)
+        state = pnde.runs._start(whole.model, batches[0])
         for _ in range(3):
             state = next(engine.train(whole.model, *batches, state, lambda *_: None)).state()
         for name, value in state.best_weights.items():
@@ -229,7 +229,7 @@ DifferentialAlgebraic(f!, [true, false, false], 2.0, ["a", "b", "c"], [1.0, 1.0,
 def grid():
     from pnde.engines.julia.session import pnde_module
 
-    return pnde.grids.PowerDynamicsGrid(pnde_module().load_code(EQUATIONS))
+    return pnde.systems.PowerDynamicsGrid(pnde_module().load_code(EQUATIONS))
 
 
 @pytest.mark.julia
@@ -277,7 +277,7 @@ class TestDifferentialAlgebraic:
         from pnde.engines.julia.session import pnde_module
 
         code = EQUATIONS.replace("ifelse(u[3] < -5, u[1],", "(u[3] < 1.2 ? u[1] :")
-        grid = pnde.grids.PowerDynamicsGrid(pnde_module().load_code(code))
+        grid = pnde.systems.PowerDynamicsGrid(pnde_module().load_code(code))
         u = np.random.default_rng(2).uniform(0.5, 2.0, (9, 3))
         ours, theirs = (law(grid.constraint, u, np.zeros(9)) for law in both("law"))
         assert 0 < np.count_nonzero(ours[:, 1] == u[:, 0]) < 9
@@ -288,7 +288,7 @@ class TestDifferentialAlgebraic:
 
         code = EQUATIONS.replace("sqrt(u[2])", "sqrt(plain(u[2]))")
         code = "plain(x::AbstractFloat) = x\n" + code
-        grid = pnde.grids.PowerDynamicsGrid(pnde_module().load_code(code))
+        grid = pnde.systems.PowerDynamicsGrid(pnde_module().load_code(code))
         assert np.isfinite(get("julia").law(grid.constraint, np.ones((1, 3)), np.zeros(1))).all()
         with pytest.raises(GridError, match=r'use engine="julia" .*as a program'):
             get("jax").law(grid.constraint, np.ones((1, 3)), np.zeros(1))
@@ -299,7 +299,7 @@ class TestDifferentialAlgebraic:
         with pytest.raises(ConfigError, match="not a multiple"):
             grid.simulate(trajectories=1, t_end=1.0, dt=0.3)
         with pytest.raises((EngineError, GridError), match=r"PowerDynamics|not a Network"):
-            pnde.grids.from_powerdynamics("3")
+            pnde.systems.from_powerdynamics("3")
 
 
 NETWORK = """
@@ -326,7 +326,7 @@ Network(buses, [line(1, 2), line(2, 3)]; warn_order = false)
 @live
 def test_a_network_of_powerdynamics_is_taken_as_it_is():
     try:
-        grid = pnde.grids.from_powerdynamics(NETWORK)
+        grid = pnde.systems.from_powerdynamics(NETWORK)
     except EngineError as error:
         if "PowerDynamics.jl is not in the Julia project" not in str(error):
             raise

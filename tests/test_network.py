@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pnde.engines import get
-from pnde.engines.jax.constraints import jacobian, value
+from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.network import NetworkJacobian
 from pnde.engines.jax.projection import condition, factorise, project
 from pnde.engines.jax.structure import DenseJacobian

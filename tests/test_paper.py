@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 import pnde
-from pnde import folder as disk
 from pnde.cli import main
 from pnde.config import Config
 from pnde.data import make_dataset, save_data
@@ -24,6 +23,7 @@ from pnde.paper.limit import measure_limit
 from pnde.paper.results import mean_curve
 from pnde.paper.studies import STUDIES, label, study
 from pnde.paper.tables.times import PAPER
+from pnde.runs import folder as disk
 from pnde.systems.pendulum import to_cartesian
 
 COUNT = 4

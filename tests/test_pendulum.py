@@ -8,10 +8,10 @@ from pnde import systems
 from pnde.data import make_dataset
 from pnde.engines import get
 from pnde.errors import ConfigError, ConstraintError, DataError, PndeError
-from pnde.laws import law_for
-from pnde.model import initial_weights
+from pnde.laws.rods import Rods
+from pnde.models import initial_weights
+from pnde.systems import law_for
 from pnde.systems.pendulum import to_angular, to_cartesian
-from pnde.systems.rods import Rods
 
 
 def states(n, count=3, seed=0):

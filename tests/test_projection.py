@@ -14,8 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pnde.constraints import Linear
-from pnde.engines.jax.constraints import jacobian
+from pnde.engines.jax.laws import jacobian
 from pnde.engines.jax.projection import (
     check_rows,
     condition,
@@ -25,6 +24,7 @@ from pnde.engines.jax.projection import (
 )
 from pnde.engines.jax.structure import DenseJacobian, Truncated
 from pnde.errors import ConstraintError, IllConditionedWarning
+from pnde.laws import Linear
 
 pytestmark = pytest.mark.usefixtures("strict")
 

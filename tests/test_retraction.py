@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pnde.constraints import Conserved, Constraint
 from pnde.engines.jax.retraction import retract
+from pnde.laws import Conserved, Constraint
 
 pytestmark = pytest.mark.usefixtures("strict")
 

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import pnde
-from pnde import folder as disk
 from pnde.errors import ConfigError, ConstraintError, DataError, RunError
+from pnde.runs import folder as disk
 
 SETTINGS = {"epochs": 3, "width": 8, "batch_size": 64, "learning_rate": 1e-2}
 

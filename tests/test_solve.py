@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pnde.config import SolverConfig
-from pnde.constraints import Conserved, Constraint
 from pnde.engines import Status, get
 from pnde.engines.jax.solve import evaluations, solve
-from pnde.model import initial_weights
+from pnde.laws import Conserved, Constraint
+from pnde.models import initial_weights
 from pnde.systems import lotka_volterra, quartic
 
 pytestmark = pytest.mark.usefixtures("strict")

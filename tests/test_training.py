@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from pnde.config import Config, OptimiserConfig
-from pnde.constraints import Linear
 from pnde.data import segments
 from pnde.engines import Batch, Status, TrainingState, get
 from pnde.engines.jax import fields, train
 from pnde.engines.jax.engine import _loss_and_gradient
 from pnde.engines.jax.stepping import Slots
 from pnde.errors import ConstraintError, IllConditionedWarning, SolveError
-from pnde.model import initial_weights
+from pnde.laws import Linear
+from pnde.models import initial_weights
 from pnde.systems import quartic
 
 pytestmark = pytest.mark.usefixtures("strict")

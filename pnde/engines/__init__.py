@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.constraints import Constraint
 from pnde.errors import EngineError, nearest
-from pnde.model import Model, Weights
+from pnde.laws import Constraint
+from pnde.models import Model, Weights
 
 logger = logging.getLogger("pnde")
 
@@ -69,7 +69,7 @@ class Batch:
     c: np.ndarray
 
     def speed(self) -> np.ndarray:
-        """The size of the segments' velocities, `(n,)`, as `pnde.model.initial_weights` takes it."""
+        """The size of the segments' velocities, `(n,)`, as `pnde.models.initial_weights` takes it."""
         velocity = np.diff(self.u, axis=1) / np.diff(self.t, axis=1)[..., None]
         return np.sqrt(np.mean(velocity**2, axis=(0, 1)))
 

@@ -8,7 +8,6 @@ The laws of a grid are `PowerBalance`. Everything here is NumPy; SciPy and panda
 network of PowerDynamics.jl, with machines and controllers of any kind, is taken by `from_powerdynamics`.
 """
 
-from pnde.grids.balance import PowerBalance
 from pnde.grids.case import CaseTables, from_ppc
 from pnde.grids.forcing import TAU, ambient_forcing
 from pnde.grids.grid import KINDS, Branches, Buses, Grid
@@ -26,7 +25,6 @@ from pnde.grids.operation_point import (
 )
 from pnde.grids.pandapower import from_pandapower, read_pandapower
 from pnde.grids.power import power_jacobian
-from pnde.grids.powerdynamics import PowerDynamicsGrid, from_powerdynamics
 from pnde.grids.psse import read_psse
 from pnde.grids.read import BUILT_IN, read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, NormalForm, dvoc, normal_form
@@ -45,13 +43,10 @@ __all__ = [
     "LoadFlow",
     "Network",
     "NormalForm",
-    "PowerBalance",
-    "PowerDynamicsGrid",
     "ambient_forcing",
     "complete",
     "dvoc",
     "from_pandapower",
-    "from_powerdynamics",
     "from_ppc",
     "ieee14",
     "layout",

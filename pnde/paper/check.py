@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 from pnde import __version__
-from pnde import folder as disk
 from pnde.paper.claims import CLAIMS
 from pnde.paper.claims.finding import Finding
 from pnde.paper.results import Results
 from pnde.paper.tables.writing import markdown
+from pnde.runs import folder as disk
 
 
 def check(results: Results) -> dict[str, Finding]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from pnde import folder as disk
 from pnde.paper.results import MEASURED, Results
+from pnde.runs import folder as disk
 
 logger = logging.getLogger("pnde")
 

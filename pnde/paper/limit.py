@@ -10,7 +10,7 @@ import pandas as pd
 
 from pnde.config import Config, SolverConfig
 from pnde.engines import get
-from pnde.run import Run
+from pnde.runs import Run
 
 GAMMAS = (30.0, 100.0, 300.0, 1000.0, 3000.0)
 #: Relaxation times 1/γ after which the boundary layer is over: e⁻⁴⁰ is below rounding.

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pnde import folder as disk
 from pnde.data import select
 from pnde.paper import complexity
 from pnde.paper.limit import measure_limit
 from pnde.paper.results import MEASURED, Results
 from pnde.paper.studies import Study, label
-from pnde.run import Run
+from pnde.runs import Run
+from pnde.runs import folder as disk
 
 logger = logging.getLogger("pnde")
 
@@ -100,7 +100,7 @@ def _states(run: Run, count: int, spread: bool) -> tuple[np.ndarray, np.ndarray]
     Initial ones, or `spread` over all times.
     """
     from pnde.engines import get
-    from pnde.laws import law_for
+    from pnde.systems import law_for
 
     u = select(run.data, "test")["u"].transpose("trajectory", "time", "state").values
     states = u.reshape(-1, u.shape[-1]) if spread else u[:, 0]

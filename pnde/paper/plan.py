@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pnde import folder as disk
 from pnde.config import Config
 from pnde.errors import ConfigError, RunError
 from pnde.experiment import Experiment
 from pnde.paper.studies import STUDIES, Study, study
+from pnde.runs import folder as disk
 
 FILE = "paper.json"
 PRESETS = {"quick": "quick", "full": "paper"}

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import xarray as xr
 
-from pnde import folder as disk
 from pnde.data import open_data, save_data, select
 from pnde.experiment import FILE, angular_twin, cartesian, slug, write
 from pnde.paper.check import check
@@ -20,7 +19,8 @@ from pnde.paper.plan import FILE as PLAN
 from pnde.paper.plan import Plan
 from pnde.paper.results import EVALUATION, FAILURES, Results
 from pnde.paper.studies import ANGULAR_NDE, Study, study, unconstrained
-from pnde.run import Run
+from pnde.runs import Run
+from pnde.runs import folder as disk
 
 logger = logging.getLogger("pnde")
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pnde import folder as disk
 from pnde.data import open_data, time_matrix
 from pnde.errors import RunError
 from pnde.experiment import slug, system_for
 from pnde.paper.plan import Plan
 from pnde.paper.studies import Study, label, study
-from pnde.run import Run, load
+from pnde.runs import Run, load
+from pnde.runs import folder as disk
 
 EVALUATION = "evaluation"
 FAILURES = "failures.json"

@@ -61,7 +61,7 @@ def gamma(name: str) -> float:
 
 
 def label(name: str) -> str:
-    """What figures and tables call a model, as `pnde.run.model_label`."""
+    """What figures and tables call a model, as `pnde.runs.model_label`."""
     if name.startswith("snde:"):
         return f"SNDE γ={gamma(name):g}"
     return "angular NDE" if name == ANGULAR_NDE else name.upper()

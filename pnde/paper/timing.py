@@ -16,7 +16,7 @@ import numpy as np
 from pnde.config import SolverConfig
 from pnde.engines.jax import fields
 from pnde.engines.jax.solve import solve
-from pnde.model import Model, Weights
+from pnde.models import Model, Weights
 
 
 def compile_time(run: Callable[[], object]) -> float:

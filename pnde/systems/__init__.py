@@ -8,9 +8,12 @@ from pnde.errors import ConfigError, nearest
 from pnde.systems.base import System as System
 from pnde.systems.grid import IEEE14, IEEE14Published, PowerGrid
 from pnde.systems.lotka_volterra import LotkaVolterra
+from pnde.systems.of_data import law_for as law_for
+from pnde.systems.of_data import system_of as system_of
 from pnde.systems.pendulum import Pendulum
+from pnde.systems.powerdynamics import PowerDynamicsGrid as PowerDynamicsGrid
+from pnde.systems.powerdynamics import from_powerdynamics as from_powerdynamics
 from pnde.systems.quartic import Quartic
-from pnde.systems.rods import Rods as Rods
 
 _SYSTEMS: dict[str, type[System]] = {
     kind.name: kind

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from pnde.config import SolverConfig
-from pnde.constraints import Constraint
 from pnde.errors import ConfigError, SolveError
+from pnde.laws import Constraint
 
 Variant = Literal["paper", "code"]
 
@@ -24,7 +24,7 @@ class System(ABC):
     - `name`: as on the command line; `parameters`: numbers that define it.
     - `states`, `units`: names and units, `(n,)`; `time_unit`.
     - `constraint`: its law; `None` if its coordinates obey it by construction.
-    - `order`: 2 if u = (q, q̇), else 1; `features`: what the network sees, as in `pnde.model.Model`.
+    - `order`: 2 if u = (q, q̇), else 1; `features`: what the network sees, as in `pnde.models.Model`.
     - `models`: what `pnde train` compares, such as `("nde", "snde:10", "pnde")`.
     - `t_end`, `dt`: length and sampling of a training trajectory (paper, Table IV); `test_t_end`: of a test rollout.
     """

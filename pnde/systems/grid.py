@@ -11,13 +11,13 @@ import xarray as xr
 
 from pnde.config import SolverConfig
 from pnde.errors import GridError
-from pnde.grids.balance import PowerBalance
 from pnde.grids.forcing import TAU, ambient_forcing
 from pnde.grids.grid import Grid
 from pnde.grids.ieee14 import ieee14
 from pnde.grids.operation_point import complete, operation_point, slow_modes
 from pnde.grids.read import read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, normal_form
+from pnde.laws import PowerBalance
 from pnde.systems.base import System, Variant
 
 logger = logging.getLogger("pnde")
@@ -140,7 +140,7 @@ class PowerGrid(System):
     def _forcing(self, state: Any, s: Any) -> Any:
         import jax.numpy as jnp
 
-        from pnde.engines.jax.constraints import jacobian
+        from pnde.engines.jax.laws import jacobian
         from pnde.engines.jax.projection import project
 
         u, push = jnp.split(state, 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pnde.constraints import Conserved
+from pnde.laws import Conserved
 from pnde.systems.base import System, Variant
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from pnde.errors import ConfigError, ConstraintError
+from pnde.laws.rods import Rods, links
 from pnde.systems.base import System, Variant
-from pnde.systems.rods import Rods, links
 
 Friction = Literal["paper", "code"]
 Coordinates = Literal["cartesian", "angular"]

@@ -66,9 +66,9 @@ def test_the_slack_stands_still_to_the_last_bit(system, run):
 
 
 def test_training_starts_with_velocities_of_the_data(run):
-    batches = pnde.run._batches(get("jax"), run.model, run.data)
+    batches = pnde.runs._batches(get("jax"), run.model, run.data)
     model = dataclasses.replace(run.model, physics=None)
-    start = pnde.run._start(model, batches[0])
+    start = pnde.runs._start(model, batches[0])
     u, c = batches[0].u[:, 0], batches[0].c
     velocity = get("jax").velocity(model, start.weights, u, np.zeros(len(u)), c)
     true = np.diff(batches[0].u, axis=1) / 0.1

@@ -17,8 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pnde.constraints import Constraint
-from pnde.engines.jax.constraints import operator
+from pnde.engines.jax.laws import operator
 from pnde.engines.jax.structure import (
     AbstractFactor,
     AbstractJacobian,
@@ -26,7 +25,7 @@ from pnde.engines.jax.structure import (
     InverseMetric,
     weigh,
 )
-from pnde.systems.rods import Chain
+from pnde.laws import Chain, Constraint
 
 
 class ChainJacobian(AbstractJacobian):

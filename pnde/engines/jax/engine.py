@@ -12,17 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.constraints import Constraint
 from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
 from pnde.engines.jax import fields
-from pnde.engines.jax.constraints import value
+from pnde.engines.jax.laws import value
 from pnde.engines.jax.memory import make_room_for_programs
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import rank_margin
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.train import batch_loss, on_device, train
-from pnde.model import Model, Weights
+from pnde.laws import Constraint
+from pnde.models import Model, Weights
 
 _BLOCK = 1024  # states of which a law is evaluated at a time
 

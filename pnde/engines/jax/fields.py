@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pnde.engines.jax.constraints import drift, inverse_metric, jacobian, value
+from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
 from pnde.engines.jax.order import after
 from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
-from pnde.model import Model, Weights
+from pnde.models import Model, Weights
 
 Parameters = list[tuple[Array, Array]]
 """Weight `(inputs, outputs)` and bias `(outputs,)` of each layer."""

@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pnde.constraints import Constraint
-from pnde.engines.jax.constraints import operator
+from pnde.engines.jax.laws import operator
 from pnde.engines.jax.structure import (
     AbstractFactor,
     AbstractJacobian,
@@ -28,10 +27,11 @@ from pnde.engines.jax.structure import (
     InverseMetric,
 )
 from pnde.grids.network import Network
+from pnde.laws import Constraint
 
 
 class NetworkJacobian(AbstractJacobian):
-    """G of a `pnde.grids.PowerBalance`: rows P and Q at the loads, Re v and Im v at the slack.
+    """G of a `pnde.laws.PowerBalance`: rows P and Q at the loads, Re v and Im v at the slack.
 
     It is linear in its two leaves, which belong together as i = Y v.
 

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pnde.constraints import Constraint
-from pnde.engines.jax.constraints import drift, inverse_metric, jacobian, value
+from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
 from pnde.engines.jax.projection import minimum_norm, project
+from pnde.laws import Constraint
 
 _ITERATIONS = 20
 

@@ -21,7 +21,7 @@ from jaxtyping import Array
 from pnde.config import SolverConfig
 from pnde.engines import Status
 from pnde.engines.jax.solve import SOLVERS, Retraction, Solution, error_norm
-from pnde.model import Model
+from pnde.models import Model
 
 # So many slots are written out one after the other, which saves the copies of what is stored into the arrays of a loop:
 # a tenth to a fifth of a step. More of them would take long to compile, and training starts with more; but where a slot

@@ -21,7 +21,7 @@ from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, solve
 from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
 from pnde.errors import SolveError
-from pnde.model import Model
+from pnde.models import Model
 
 _ADAM = optax.scale_by_adam()
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.constraints import Constraint, Stacked
 from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
 from pnde.engines.julia.arrays import to_julia, to_python, trajectories_of
 from pnde.engines.julia.laws import julia_function, julia_law
 from pnde.engines.julia.session import pnde_module, translated
 from pnde.errors import ConfigError, SolveError
-from pnde.model import Model, Weights
+from pnde.laws import Constraint, Stacked
+from pnde.models import Model, Weights
 
 _models: weakref.WeakKeyDictionary[Model, dict[str, Any]] = weakref.WeakKeyDictionary()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from pnde.constraints import Constraint, Holonomic, Linear, Stacked
 from pnde.engines.julia.session import pnde_module, translated
 from pnde.errors import EngineError
+from pnde.laws import Constraint, Holonomic, Linear, Stacked
 
 _laws: weakref.WeakKeyDictionary[Constraint, Any] = weakref.WeakKeyDictionary()
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from pnde import folder as disk
 from pnde.data import open_data
 from pnde.experiment import slug
 from pnde.paper.results import Results
 from pnde.paper.studies import study
 from pnde.paper.tables.writing import Table, number
+from pnde.runs import folder as disk
 
 
 def settings(results: Results) -> Table | None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pnde.constraints import Constraint
 from pnde.errors import ConstraintError, GridError, nearest
 from pnde.grids.grid import Grid
 from pnde.grids.network import Network
+from pnde.laws.constraint import Constraint
 
 
 class PowerBalance(Constraint):

@@ -1,50 +1,30 @@
-"""Laws and data together: which law belongs to a data set, its targets, and whether the data obey it."""
+"""The values of a law on data, and the targets of trajectories."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import xarray as xr
 
-from pnde.constraints import Constraint, as_constraint
-from pnde.data import open_data, time_matrix
-from pnde.engines import Engine, get
 from pnde.errors import ConstraintError
-from pnde.metrics import deviation, law_scale, unrelated_states
+from pnde.laws.constraint import Constraint
+from pnde.metrics import law_scale, unrelated_states
 
 
-def system_of(ds: xr.Dataset) -> Any:
-    """The built-in system that a data set was simulated from, or `None`."""
-    from pnde import systems
+class Evaluator(Protocol):
+    """What evaluates laws: an engine."""
 
-    name = ds.attrs.get("system")
-    if name not in systems.names():
-        return None
-    return systems.get(str(name), **json.loads(ds.attrs.get("parameters", "{}")))
-
-
-def law_for(ds: xr.Dataset, constraint: Any) -> Constraint | None:
-    """The law for a data set: the one given, or that of its built-in system; bound to its states.
-
-    `"rods"` stands for `pnde.systems.rods.Rods.of_data(ds)`, a chain whose rods have the lengths that the data show.
-
-    **Raises:** `pnde.errors.ConstraintError` if the law knows other states.
-    """
-    if isinstance(constraint, str) and constraint == "rods":
-        from pnde.systems.rods import Rods
-
-        return Rods.of_data(ds)
-    law = as_constraint(constraint)
-    if law is None:
-        system = system_of(ds)
-        law = None if system is None else system.constraint
-    return None if law is None else law.bind([str(name) for name in ds["state"].values])
+    def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """h(u, t) `(B, m)` of states `(B, n)` at times `(B,)`."""
 
 
 def evaluate_law(
-    engine: Engine, law: Constraint | None, u: np.ndarray, t: np.ndarray, labels: Any = None
+    engine: Evaluator,
+    law: Constraint | None,
+    u: np.ndarray,
+    t: np.ndarray,
+    labels: np.ndarray | None = None,
 ) -> np.ndarray:
     """h(u, t) `(..., m)` of states `(..., n)` at times `(...)`; NaN where the state is, m = 0 without a law.
 
@@ -71,13 +51,13 @@ def evaluate_law(
 
 
 def targets(
-    engine: Engine,
+    engine: Evaluator,
     law: Constraint | None,
     u0: np.ndarray,
     t0: np.ndarray,
     scale: np.ndarray,
     tolerance: float,
-    labels: Any = None,
+    labels: np.ndarray | None = None,
 ) -> np.ndarray:
     """The targets c `(B, m)` of trajectories that start at u0 `(B, n)`, once they are seen to be on the manifold.
 
@@ -106,7 +86,7 @@ def targets(
     return c
 
 
-def scale_of(engine: Engine, law: Constraint | None, ds: xr.Dataset) -> np.ndarray:
+def scale_of(engine: Evaluator, law: Constraint | None, ds: xr.Dataset) -> np.ndarray:
     """The size `(m,)` of each row of the law on states like those of the data, but unrelated to each other."""
     if law is None:
         return np.zeros(0)
@@ -114,30 +94,3 @@ def scale_of(engine: Engine, law: Constraint | None, ds: xr.Dataset) -> np.ndarr
     values = engine.law(law, u, np.zeros(len(u)))
     size = law_scale(np.zeros((1, values.shape[1])), values)[0]
     return np.where(size > 0, size, 1.0)
-
-
-def check(data: Any, constraint: Any = None) -> xr.Dataset:
-    """How far data themselves stray from a law, for each trajectory, time and row.
-
-    **Arguments:**
-
-    - `data`: a data set or a file, as `pnde.train` takes them.
-    - `constraint`: a law or a plain function of the state; that of the built-in system if absent.
-
-    **Returns:** a data set with `absolute` |h - c| and `relative`, both `(trajectory, time, row)`. Relative to |c|, or
-    where c = 0 to the size of h on unrelated states. `pnde.metrics.deviation_table` sums it up, `pnde.plot.check`
-    draws it.
-
-    **Raises:** `pnde.errors.ConstraintError` if the law does not fit the data or is not defined on them.
-    """
-    ds = open_data(data)
-    law = law_for(ds, constraint)
-    if law is None:
-        raise ConstraintError("there is no law to check: pass constraint=")
-    engine = get("jax")
-    u, t = ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
-    h = evaluate_law(engine, law, u, t, ds["trajectory"].values)
-    first = np.argmax(np.isfinite(h).all(axis=-1), axis=1)
-    c = law.targets(h[np.arange(len(h)), first])
-    scale = law_scale(c, engine.law(law, unrelated_states(ds), np.zeros(1000)))
-    return deviation(h - c[:, None], scale, ds, rows=law.row_names(c.shape[1]))

@@ -24,7 +24,7 @@ import pandas as pd
 from pnde.config import Config
 from pnde.engines import TrainingState
 from pnde.errors import ConfigError, RunError
-from pnde.model import Weights
+from pnde.models import Weights
 
 CHECKPOINT = Path("checkpoint") / "state.safetensors"
 

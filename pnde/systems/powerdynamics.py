@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pnde.constraints import Constraint
 from pnde.errors import ConfigError, EngineError, GridError, SolveError, nearest
+from pnde.laws import Constraint
 
 if TYPE_CHECKING:
     import xarray as xr

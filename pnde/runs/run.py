@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 
 import pnde
-from pnde import folder as disk
+from pnde.runs import folder as disk
 from pnde.config import Config
 from pnde.data import (
     Normaliser,
@@ -30,9 +30,10 @@ from pnde.data import (
 )
 from pnde.engines import Batch, Engine, Status, TrainingState, get
 from pnde.errors import ConfigError, DataError, RunError, SolveError
-from pnde.laws import evaluate_law, law_for, scale_of, system_of, targets
+from pnde.laws.targets import evaluate_law, scale_of, targets
 from pnde.metrics import constraint_error, state_error, table
-from pnde.model import Model, Weights, initial_weights
+from pnde.models import Model, Weights, initial_weights
+from pnde.systems import law_for, system_of
 
 logger = logging.getLogger("pnde")
 

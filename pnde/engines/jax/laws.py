@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pnde.constraints import ConstantJacobian, Constraint
 from pnde.engines.jax.structure import AbstractJacobian, DenseJacobian, InverseMetric
 from pnde.errors import ConstraintError
+from pnde.laws import ConstantJacobian, Constraint
 
 
 def value(constraint: Constraint, u: Float[Array, " n"], t: Any) -> Float[Array, " m"]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pnde.constraints import Constraint
 from pnde.errors import ConstraintError, DataError
+from pnde.laws.constraint import Constraint
 
 
 class Chain:
