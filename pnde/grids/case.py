@@ -19,8 +19,7 @@ log = logging.getLogger(__name__)
 
 # Columns of MATPOWER's case format, version 2 (MATPOWER User's Manual, appendix B).
 BUS_NUMBER, BUS_TYPE, PD, QD, GS, BS, VM, VA = 0, 1, 2, 3, 4, 5, 7, 8
-GEN_BUS, PG, VG, GEN_STATUS = 0, 1, 5, 7
-QG = 2
+GEN_BUS, PG, QG, QMAX, QMIN, VG, MBASE, GEN_STATUS = range(8)
 FROM, TO, R, X, B, TAP, SHIFT, BRANCH_STATUS = 0, 1, 2, 3, 4, 8, 9, 10
 COLUMNS = {"bus": 9, "gen": 8, "branch": 11}
 
@@ -110,6 +109,21 @@ def build(case: CaseTables) -> Grid:
     power = -(demand[:, 0] + 1j * demand[:, 1])
     set_point = case.bus[kept, VM].astype(float)
     generators = _add_generators(case, position, every, power, set_point)
+    running = np.flatnonzero((case.gen[:, GEN_STATUS] > 0) & np.isin(case.gen[:, GEN_BUS], number))
+    at_bus = np.array([position[int(n)] for n in case.gen[running, GEN_BUS]], dtype=int)
+
+    def of_generators(column: np.ndarray) -> np.ndarray:
+        """The sum over the generators in service at each bus; NaN unless each has a value."""
+        total = np.bincount(at_bus, column[running], len(kept))
+        return np.where(np.isin(np.arange(len(kept)), at_bus), total, np.nan)
+
+    # A machine's base that is the file's is its default, and says nothing of the machine.
+    rating = np.where(
+        (case.gen[:, MBASE] > 0) & (case.gen[:, MBASE] != case.base_mva),
+        case.gen[:, MBASE],
+        np.nan,
+    )
+    stored = case.bus[kept, VM] * np.exp(1j * np.deg2rad(case.bus[kept, VA]))
     branches = _branches(case, position, every)
     kinds = _kinds(case, kept, generators, branches)
 
@@ -126,6 +140,10 @@ def build(case: CaseTables) -> Grid:
         angle=np.where(kind == "slack", np.deg2rad(case.bus[kept, VA]), 0.0),
         shunt=(case.bus[kept, GS] + 1j * case.bus[kept, BS]) / case.base_mva,
         name=tuple(names),
+        reactive_min=(of_generators(case.gen[:, QMIN]) - demand[:, 1]) / case.base_mva,
+        reactive_max=(of_generators(case.gen[:, QMAX]) - demand[:, 1]) / case.base_mva,
+        rating=of_generators(rating) / case.base_mva,
+        stored=np.where(np.abs(stored) > 0, stored, np.nan),
     )
     return Grid(
         buses,
