@@ -147,6 +147,13 @@ class Grid:
         current = (self.admittance() @ flat.T).T.reshape(voltage.shape)
         return voltage * np.conj(current)
 
+    def constant_power(self, voltage: np.ndarray) -> np.ndarray:
+        """What the set-points prescribe: the injected power without that of constant-current loads.
+
+        Arguments and returns as in `injected_power`.
+        """
+        return self.injected_power(voltage) - np.abs(voltage) * self.buses.current
+
     def voltage(self, state: np.ndarray) -> np.ndarray:
         """Complex voltages ``(..., N)`` of states ``(..., 2 N)``."""
         state = np.asarray(state)
