@@ -17,9 +17,13 @@ from pydantic import (
     model_validator,
 )
 
-from pnde.errors import ConfigError, nearest
+from pnde.errors import ConfigError, RunError, nearest
+from pnde.files import read_bytes, write_bytes
 
 Precision = Literal["float32", "float64"]
+
+# No configuration is as large.
+_LARGEST = 2**20
 
 
 class Section(BaseModel):
@@ -37,6 +41,10 @@ class NetworkConfig(Section):
         "gelu", description="what a hidden unit does"
     )
     skip: bool = Field(False, description="residual connections between the hidden layers")
+    output: Literal["speed", "raw"] = Field(
+        "speed",
+        description="what an output is a multiple of: the data's own speed, or 1 (the paper)",
+    )
     matmul_precision: Literal["default", "high", "highest"] = Field(
         "highest",
         description="of the network's float32 products, as jax.lax.Precision; default is TF32 on a GPU",
@@ -89,7 +97,10 @@ class TrainingSolverConfig(SolverConfig):
 class OptimiserConfig(Section):
     """AdamW, with a cosine from `learning_rate` to `final_learning_rate` over `decay_epochs`, then constant."""
 
-    epochs: PositiveInt = Field(100, description="passes over the training segments")
+    epochs: PositiveInt | None = Field(
+        None,
+        description="passes over the training segments; 100, or as many as make 2000 steps, if absent",
+    )
     batch_size: PositiveInt = Field(1024, description="segments in a step of the optimiser")
     learning_rate: PositiveFloat = Field(1e-3, description="at the start")
     final_learning_rate: PositiveFloat = Field(1e-6, description="at the end of the decay")
@@ -174,10 +185,10 @@ class Config(Section):
         **Raises:** `pnde.errors.ConfigError` naming the file and the setting.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"cannot read the configuration {path}: {error.strerror}") from None
-        return cls._parse(text, str(path))
+            text = read_bytes(Path(path), _LARGEST).decode()
+        except (RunError, ValueError) as error:
+            raise ConfigError(f"cannot read the configuration: {error}") from None
+        return cls.parse(text, str(path))
 
     @classmethod
     def preset(cls, system: str, preset: str) -> Config:
@@ -191,20 +202,28 @@ class Config(Section):
                 f"there is no preset {preset!r} for {system!r}{nearest(preset, presets)}; "
                 f"there are: {', '.join(presets) or 'none'}"
             )
-        return cls._parse((folder / name).read_text(encoding="utf-8"), name)
+        return cls.parse((folder / name).read_text(encoding="utf-8"), name)
+
+    def toml(self) -> str:
+        """The whole configuration, defaults included, as TOML."""
+        import tomli_w
+
+        return tomli_w.dumps(self.model_dump(exclude_none=True))
 
     def write(self, path: str | Path) -> None:
         """Write the whole configuration, defaults included, as TOML."""
-        import tomli_w
-
-        Path(path).write_text(tomli_w.dumps(self.model_dump(exclude_none=True)), encoding="utf-8")
+        write_bytes(Path(path), self.toml().encode())
 
     @classmethod
-    def _parse(cls, text: str, source: str) -> Config:
+    def parse(cls, text: str, source: str) -> Config:
+        """The configuration in TOML text; `source` is what messages call it.
+
+        **Raises:** `pnde.errors.ConfigError` naming the source and the setting.
+        """
         try:
             values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{source} is not valid TOML: {error}") from None
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise ConfigError(f"{source} is not valid TOML: {str(error)[:120]}") from None
         return cls._validated(values, source)
 
     @classmethod

@@ -5,7 +5,7 @@ physical units.
 """
 
 from ._layout import make_dataset, state_index, time_label, time_matrix
-from ._normalising import Normaliser
+from ._normalising import Normaliser, mean_velocity
 from ._reading import open_data
 from ._saving import save_data
 from ._segmenting import Segments, segments
@@ -17,6 +17,7 @@ __all__ = [
     "Segments",
     "cut",
     "make_dataset",
+    "mean_velocity",
     "open_data",
     "save_data",
     "segments",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Epoch, Status, TrainingState, Trajectories
+from pnde.engines import Batch, Status, Training, Trajectories
 from pnde.engines.jax import fields
 from pnde.engines.jax.laws import value
 from pnde.engines.jax.memory import make_room_for_programs
@@ -20,7 +20,7 @@ from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import rank_margin
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
-from pnde.engines.jax.train import batch_loss, on_device, train
+from pnde.engines.jax.training import JaxTraining, batch_loss, on_device
 from pnde.laws import Constraint
 from pnde.models import Model, Weights
 
@@ -111,27 +111,21 @@ class JaxEngine:
     ) -> tuple[float, Weights]:
         dtype = jnp.dtype(model.config.solver.precision)
         parameters = fields.parameters(weights, dtype)
-        segments = on_device(batch, np.full(len(batch.u), 1 / len(batch.u)), dtype)
+        segments = on_device(batch, dtype)
         (loss, _), gradient = _loss_and_gradient(model, parameters, segments)
         return float(loss), fields.weights(gradient)
 
-    def train(
+    @numerics()
+    def start(
         self,
         model: Model,
-        train_batch: Batch,
-        valid_batch: Batch,
-        state: TrainingState,
-        on_step: Callable[[int, int, float, float], None],
-    ) -> Iterator[Epoch]:
+        train: Sequence[Batch],
+        valid: Sequence[Batch],
+        weights: Weights,
+        state: Mapping[str, np.ndarray] | None = None,
+    ) -> Training:
         make_room_for_programs()
-        epochs = train(model, train_batch, valid_batch, state, on_step)
-        while True:
-            # Enter the context for each epoch anew, so that it does not leak into the caller between epochs.
-            with numerics():
-                epoch = next(epochs, None)
-            if epoch is None:
-                return
-            yield epoch
+        return JaxTraining(model, train, valid, weights, state)
 
 
 @functools.partial(jax.jit, static_argnums=0)
