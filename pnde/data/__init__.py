@@ -4,6 +4,7 @@ Everything here is an ``xarray.Dataset`` in one layout (see `make_dataset`), in 
 physical units.
 """
 
+from ._completing import complete
 from ._layout import make_dataset, state_index, time_label, time_matrix
 from ._normalising import Normaliser
 from ._reading import open_data
@@ -15,6 +16,7 @@ from ._summary import state_table, summary
 __all__ = [
     "Normaliser",
     "Segments",
+    "complete",
     "cut",
     "make_dataset",
     "open_data",
