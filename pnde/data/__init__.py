@@ -4,6 +4,7 @@ Everything here is an ``xarray.Dataset`` in one layout (see `make_dataset`), in 
 physical units.
 """
 
+from ._angles import describe_jumps, unwrap, wrapped
 from ._completing import complete
 from ._layout import make_dataset, state_index, time_label, time_matrix
 from ._normalising import Normaliser
@@ -18,6 +19,7 @@ __all__ = [
     "Segments",
     "complete",
     "cut",
+    "describe_jumps",
     "make_dataset",
     "open_data",
     "save_data",
@@ -29,4 +31,6 @@ __all__ = [
     "summary",
     "time_label",
     "time_matrix",
+    "unwrap",
+    "wrapped",
 ]
