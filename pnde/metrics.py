@@ -135,9 +135,10 @@ def unrelated_states(ds: xr.Dataset, count: int = 1000, seed: int = 0) -> np.nda
     states is the scale on which it can be broken; see `law_scale`.
     """
     u = ds["u"].transpose("trajectory", "time", "state").values.reshape(-1, ds.sizes["state"])
-    u = u[np.isfinite(u).all(axis=1)]
     random = np.random.default_rng(seed)
-    return np.stack([column[random.integers(len(u), size=count)] for column in u.T], axis=1)
+    # State by state: some may never be known at the same time.
+    known = (column[np.isfinite(column)] for column in u.T)
+    return np.stack([own[random.integers(len(own), size=count)] for own in known], axis=1)
 
 
 def law_scale(c: np.ndarray, h_unrelated: np.ndarray) -> np.ndarray:

@@ -89,12 +89,13 @@ def test_number_of_segments_is_that_of_the_paper(points, expected):
 
 def test_segments_go_around_gaps():
     ds = numbered(2, 12)
-    ds["u"][0, 5, 1] = np.nan
+    ds["u"][0, 5] = np.nan
     cutted = segments(ds, 3)
     assert cutted.trajectory.tolist() == [0, 0, 1, 1, 1]
     assert cutted.start.tolist() == [0, 6, 0, 3, 6]
     assert cutted.u.shape == (5, 4, 2)
     assert cutted.steps == 3
+    assert cutted.known is None
     for u, t, row, start in zip(cutted.u, cutted.t, cutted.trajectory, cutted.start, strict=True):
         np.testing.assert_array_equal(u[:, 0], 100 * row + start + np.arange(4))
         np.testing.assert_allclose(t, 0.1 * (start + np.arange(4)))
@@ -117,14 +118,20 @@ def test_segments_never_hold_a_gap_and_cover_each_stretch(known, steps):
     np.testing.assert_array_equal(np.diff(cutted.u[:, :, 0], axis=1), 1)
 
 
-def test_uniform():
-    assert segments(numbered(), 4).uniform
+def test_segments_share_one_grid_if_all_have_it():
+    cutted = segments(numbered(), 4)
+    assert cutted.grid.shape == (5,) and cutted.grid[0] == 0
+    np.testing.assert_allclose(cutted.grid, 0.1 * np.arange(5), rtol=1e-14)
+    np.testing.assert_allclose(cutted.start_time[:2], [0, 0.4])
     epoch = numbered(2, 9)
-    assert segments(epoch.assign_coords(time=epoch["time"] + 1.7e9), 4).uniform
-    uneven = epoch.assign_coords(time=epoch["time"] ** 2)
-    cutted = segments(uneven, 4)
-    assert not cutted.uniform
-    np.testing.assert_array_equal(cutted.relative_times[:, 0], 0)
+    late = segments(epoch.assign_coords(time=epoch["time"] + 1.7e9), 4)
+    np.testing.assert_allclose(late.grid, 0.1 * np.arange(5), atol=5e-7)
+    assert late.start_time.dtype == np.float64
+    np.testing.assert_array_equal(late.start_time, 1.7e9 + 0.1 * np.array([0, 4, 0, 4]))
+    uneven = segments(epoch.assign_coords(time=epoch["time"] ** 2), 4)
+    assert uneven.grid.shape == (4, 5)
+    np.testing.assert_array_equal(uneven.grid[:, 0], 0)
+    np.testing.assert_allclose(uneven.t[1], (0.1 * np.arange(4, 9)) ** 2)
 
 
 def test_no_segment_left():

@@ -4,6 +4,8 @@ Everything here is an ``xarray.Dataset`` in one layout (see `make_dataset`), in 
 physical units.
 """
 
+from ._angles import describe_jumps, unwrap, wrapped
+from ._completing import complete
 from ._layout import make_dataset, state_index, time_label, time_matrix
 from ._normalising import Normaliser, mean_velocity
 from ._reading import open_data
@@ -15,7 +17,9 @@ from ._summary import state_table, summary
 __all__ = [
     "Normaliser",
     "Segments",
+    "complete",
     "cut",
+    "describe_jumps",
     "make_dataset",
     "mean_velocity",
     "open_data",
@@ -28,4 +32,6 @@ __all__ = [
     "summary",
     "time_label",
     "time_matrix",
+    "unwrap",
+    "wrapped",
 ]

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from pnde.errors import DataError, nearest
 
+from ._interpolating import FEWEST, completed
+
 # Two trajectories share a time grid when their times agree to this share of the grid's span.
 TIME_TOLERANCE = 1e-9
 
@@ -180,18 +182,22 @@ def check_finite(
 
 def check_not_empty(ds: xr.Dataset) -> None:
     """Refuse a state, or a trajectory, of which nothing is known."""
-    known = ~np.isnan(ds["u"].values)
+    u = ds["u"].transpose("trajectory", "time", "state").values
+    known, complete = ~np.isnan(u), ~np.isnan(completed(u, time_matrix(ds)))
     for column, name in enumerate(ds["state"].values):
         if not known[:, :, column].any():
             raise DataError(f"state {str(name)!r} is NaN everywhere, in all trajectories")
     for row, label in enumerate(ds["trajectory"].values):
-        if known[row].all(axis=-1).any():
+        if complete[row].all(axis=-1).any():
             continue
         dead = np.flatnonzero(~known[row].any(axis=0))
         if dead.size:
             name = str(ds["state"].values[dead[0]])
             raise DataError(f"trajectory {label}: state {name!r} is NaN everywhere")
-        raise DataError(f"trajectory {label} has no sample in which all states are known")
+        raise DataError(
+            f"trajectory {label} has no sample in which all states are known, or lie between measurements of "
+            f"their own (at least {FEWEST}, without a gap)"
+        )
 
 
 def _stack(u: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
