@@ -34,7 +34,7 @@ _NAMES = {
     "split_data": "pnde.data",
     "train": "pnde.runs",
 }
-_MODULES = ("data", "engines", "errors", "grids", "metrics", "paper", "plot", "systems")
+_MODULES = ("data", "engines", "errors", "grids", "metrics", "plot", "systems")
 
 __all__ = ["__version__", *_NAMES, *_MODULES]
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from pnde import errors as errors
     from pnde import grids as grids
     from pnde import metrics as metrics
-    from pnde import paper as paper
     from pnde import plot as plot
     from pnde import systems as systems
     from pnde.checking import check as check

@@ -10,6 +10,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def read_bytes(path: Path, largest: int | None = None) -> bytes:
     **Raises:** `pnde.errors.RunError` if it is missing, no regular file, or larger than `largest` bytes.
     """
     try:
-        with path.open("rb", opener=_without_waiting) as file:
+        with _open(path) as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
                 raise damaged(path, ValueError("it is no regular file"))
@@ -129,7 +130,7 @@ def checksum(path: Path) -> str:
     **Raises:** `pnde.errors.RunError` if it cannot be read.
     """
     try:
-        with path.open("rb", opener=_without_waiting) as file:
+        with _open(path) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise damaged(path, ValueError("it is no regular file"))
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -159,8 +160,11 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+def _open(path: Path) -> BufferedReader:
+    # A pipe without a writer would be waited for.
+    return open(
+        path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+    )
 
 
 def _no_number(text: str) -> Any:

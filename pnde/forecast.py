@@ -49,7 +49,7 @@ def forecast(
     initial state is off the manifold; `pnde.errors.SolveError` if a trajectory fails and `on_failure` is `"raise"`.
     """
     law, config, labels = model.constraint, model.config, truth["trajectory"].values
-    check_size(*times.shape, u0.shape[1])
+    check_size(len(u0), times.shape[1], u0.shape[1])
     scale = scale_of(engine, law, data)
     c = targets(engine, law, u0, times[:, 0], scale, config.tolerance, labels)
     began = time.perf_counter()

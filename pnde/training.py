@@ -1,7 +1,7 @@
 """The one training loop: batches, schedule, epochs, validation, the best weights. An engine does the steps.
 
-The order of everything follows from the seed and the epoch's number, and is drawn by NumPy, so that both engines see the
-same and a training that is stopped and resumed ends with the same weights.
+The order of everything follows from the seed and the epoch's number, and is drawn by NumPy, so that both engines see
+the same, and a training that is stopped and resumed ends with the same weights.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def learning_rate(optimiser: OptimiserConfig, epoch: int) -> float:
 
 
 class EpochEnd(NamedTuple):
-    """What there is to know after an epoch. `progress()` copies it all from the engine; call it before the next epoch."""
+    """What there is to know after an epoch. `progress()` copies it from the engine; call it before the next epoch."""
 
     row: EpochRow
     progress: Callable[[], Progress]

@@ -82,7 +82,7 @@ class Training(Protocol):
         """The weights now, a copy."""
 
     def state(self) -> dict[str, np.ndarray]:
-        """All else that the next step depends on, a copy: the engine's own, given back to `Engine.start` by a resume."""
+        """All else that the next step depends on, a copy: the engine's own, for `Engine.start` of a resumed run."""
 
 
 class Engine(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from pnde.files import write_bytes
 from pnde.paper.results import MEASURED, Results
-from pnde.runs import folder as disk
 
 logger = logging.getLogger("pnde")
 
@@ -61,6 +61,6 @@ def write_tables(results: Results) -> list[Path]:
             ("tex", table.latex()),
         ):
             path = folder / f"{name}.{suffix}"
-            disk.write_bytes(path, text.encode())
+            write_bytes(path, text.encode())
             files.append(path)
     return files

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from pnde.data import select
+from pnde.files import write_bytes
 from pnde.paper import complexity
 from pnde.paper.limit import measure_limit
 from pnde.paper.results import MEASURED, Results
 from pnde.paper.studies import Study, label
 from pnde.runs import Run
-from pnde.runs import folder as disk
 
 logger = logging.getLogger("pnde")
 
@@ -117,5 +117,5 @@ def _once(results: Results, name: str, make: Any) -> None:
     if path.exists():
         return
     began = time.perf_counter()
-    disk.write_bytes(path, make().to_csv(index=False).encode())
+    write_bytes(path, make().to_csv(index=False).encode())
     logger.info("measured %s: %.0f s", name, time.perf_counter() - began)

@@ -178,6 +178,11 @@ def occupied(folder: Path) -> str | None:
     return next((name for name in FILES if (folder / name).exists()), None)
 
 
+def has_weights(folder: Path) -> bool:
+    """Whether a run folder holds weights that can be loaded."""
+    return (folder / WEIGHTS).exists() or (folder / CHECKPOINT).exists()
+
+
 def clear(folder: Path, made: list[Path]) -> None:
     """Take away what a training that came to nothing has written, and the folders `made` for it; nothing else."""
     for name in FILES:

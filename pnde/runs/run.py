@@ -54,8 +54,8 @@ class Run:
         sizes = self.data.sizes
         return (
             f"<pnde.Run {self.label}, {law}: {len(self.model.states)} states, {len(self._rows)} epochs,\n"
-            f" best loss {self.report['best_loss']:.3g} in epoch {self.report['best_epoch']}, engine {self._engine.name}, "
-            f"{sizes['trajectory']} trajectories>"
+            f" best loss {self.report['best_loss']:.3g} in epoch {self.report['best_epoch']}, "
+            f"engine {self._engine.name}, {sizes['trajectory']} trajectories>"
         )
 
     @property

@@ -46,7 +46,8 @@ def on_device(batch: Batch, dtype: Any) -> Segments:
     """A batch as the engine holds it."""
     arrays = (batch.u, batch.c, batch.start, batch.grid, batch.share)
     known = None if batch.known is None else jnp.asarray(batch.known[:, 1:], dtype)
-    return Segments(*(jnp.asarray(array, dtype) for array in arrays), known)
+    u, c, start, grid, share = (jnp.asarray(array, dtype) for array in arrays)
+    return Segments(u, c, start, grid, share, known)
 
 
 def batch_loss(
@@ -109,9 +110,8 @@ class JaxTraining:
         self._train = [on_device(batch, self._dtype) for batch in train]
         self._valid = [on_device(batch, self._dtype) for batch in valid]
         if model.constraint is not None and model.config.method != "nde":
-            rcond = np.concatenate(
-                [_conditions(model, batch.start, batch.u[:, 0]) for batch in self._train]
-            )
+            starts = [_conditions(model, batch.start, batch.u[:, 0]) for batch in self._train]
+            rcond = jnp.concatenate(starts)
             what = f"the law {model.constraint.label!r}"
             check_rows(rcond, model.config.projection.method, what)
         self._parameters = fields.parameters(weights, self._dtype)
@@ -123,7 +123,7 @@ class JaxTraining:
 
     @numerics()
     def step(self, index: int, rate: float) -> Step:
-        rate = jnp.asarray(rate, self._dtype)
+        of_step = jnp.asarray(rate, self._dtype)
         while True:
             self._parameters, self._adam, loss, norm, status, solver_steps = step(
                 self._model,
@@ -131,7 +131,7 @@ class JaxTraining:
                 self._parameters,
                 self._adam,
                 self._train[index],
-                rate,
+                of_step,
             )
             if not self._slots.too_few(int(status)):
                 break
