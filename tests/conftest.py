@@ -59,3 +59,13 @@ def make_model():
         )
 
     return make
+
+
+@pytest.fixture
+def plain_engine(monkeypatch):
+    """Runs are trained by `tests.plain_engine`, in no time."""
+    from plain_engine import PlainEngine
+
+    from pnde.runs import lifecycle
+
+    monkeypatch.setattr(lifecycle, "get", lambda name="auto": PlainEngine())

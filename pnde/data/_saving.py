@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
@@ -12,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from pnde.errors import DataError, nearest
+from pnde.files import write_bytes
 
 from ._layout import plain_attributes, time_label, time_matrix
 
@@ -21,13 +23,13 @@ def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
 
     ``.nc`` (NetCDF 4) keeps everything. ``.npz`` keeps the states, times, names, units, splits and
     attributes; ``.csv`` (long form) the states, times, names and splits; both leave out further
-    variables. The numbers are kept to the last bit. The file appears whole or not at all: it is
-    written under another name beside `path` and then renamed.
+    variables. The numbers are kept to the last bit. The file appears whole or not at all.
 
-    **Returns:** the path. **Raises:** `DataError` for an unknown suffix or a missing folder.
+    **Returns:** the path. **Raises:** `DataError` for an unknown suffix or a missing folder;
+    `RunError` if the disk does not take the file.
     """
     path = Path(path)
-    writers = {".nc": _write_netcdf, ".npz": _write_npz, ".csv": _write_csv}
+    writers = {".nc": _netcdf, ".npz": _npz, ".csv": _csv}
     suffix = path.suffix.lower()
     if suffix not in writers:
         raise DataError(
@@ -36,23 +38,20 @@ def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
         )
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}")
-    temporary = path.with_name(f".{path.stem}-{os.getpid()}{suffix}")
-    try:
-        writers[suffix](ds, temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_bytes(path, writers[suffix](ds))
     return path
 
 
-def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
+# Files are made in memory first: where a disk does not take a file, HDF5 ends the process.
+
+
+def _netcdf(ds: xr.Dataset) -> bytes:
     ds = ds.drop_encoding()
     ds.attrs = plain_attributes(ds.attrs)
-    ds.to_netcdf(path, engine="h5netcdf")
+    return bytes(ds.to_netcdf(engine="h5netcdf"))
 
 
-def _write_npz(ds: xr.Dataset, path: Path) -> None:
+def _npz(ds: xr.Dataset) -> bytes:
     arrays: dict[str, Any] = {
         "u": ds["u"].transpose("trajectory", "time", "state").values,
         "t": time_matrix(ds) if "t" in ds else ds["time"].values,
@@ -65,10 +64,12 @@ def _write_npz(ds: xr.Dataset, path: Path) -> None:
             arrays[name] = ds[name].values.astype(str)
     if time_label(ds):
         arrays["time_units"] = time_label(ds)
-    np.savez_compressed(path, **arrays)
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
 
 
-def _write_csv(ds: xr.Dataset, path: Path) -> None:
+def _csv(ds: xr.Dataset) -> bytes:
     u = ds["u"].transpose("trajectory", "time", "state").values
     count, length, n = u.shape
     columns: dict[str, Any] = {"trajectory": np.repeat(ds["trajectory"].values, length)}
@@ -79,7 +80,7 @@ def _write_csv(ds: xr.Dataset, path: Path) -> None:
     flat = u.reshape(count * length, n)
     columns.update({str(name): flat[:, i] for i, name in enumerate(ds["state"].values)})
     # Rows without a time are padding after the end of a shorter trajectory.
-    pd.DataFrame(columns)[np.isfinite(times)].to_csv(path, index=False)
+    return pd.DataFrame(columns)[np.isfinite(times)].to_csv(index=False).encode()
 
 
 def _plain(labels: np.ndarray) -> np.ndarray:

@@ -17,11 +17,12 @@ from pnde.config import Config
 from pnde.data import Normaliser, open_data, save_data, split_data
 from pnde.engines import Engine, get
 from pnde.errors import ConfigError, RunError
-from pnde.files import make_folder, read_json
+from pnde.files import read_json
 from pnde.models import Model, check_weights, initial_weights
 from pnde.runs import folder as disk
 from pnde.runs.bar import progress_bar
 from pnde.runs.lock import is_left_behind, locked
+from pnde.runs.new_folder import new_folder
 from pnde.runs.record import (
     FunctionRecord,
     LawRecord,
@@ -127,25 +128,8 @@ def train(
     if folder is None:
         return training.run(begun, None)
     path = Path(folder)
-    made = make_folder(path)
-    left_behind = is_left_behind(path)
-    with locked(path):
-        there = disk.occupied(path)
-        if there is not None and left_behind and not (path / disk.record.NAME).exists():
-            disk.clear(path, [])  # a training that was killed before it began
-            there = None
-        if there is not None:
-            raise RunError(
-                f"{path} holds {there} already; go on with it by pnde.resume if it is a run, or name another folder"
-            )
-        try:
-            return training.run(begun, path, source)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:
-            if not (path / disk.CHECKPOINT).exists():
-                disk.clear(path, made)
-            raise
+    with new_folder(path):
+        return training.run(begun, path, source)
 
 
 def load(
@@ -206,8 +190,11 @@ def resume(
     path = Path(folder)
     record = Record.read(path)
     if record.complete:
+        if is_left_behind(path):  # killed as it ended
+            with locked(path, disk.INNER):
+                pass
         return load(path, constraint, physics, metric, engine)
-    with locked(path):
+    with locked(path, disk.INNER):
         record, model, ds, running = _read(path, constraint, physics, metric, None)
         if engine not in (None, "auto", running.name):
             raise RunError(

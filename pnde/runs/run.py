@@ -12,12 +12,11 @@ import xarray as xr
 from pnde import forecast as forecasts
 from pnde.data import open_data, save_data, select, time_matrix
 from pnde.engines import Engine
-from pnde.errors import DataError, RunError
-from pnde.files import make_folder
+from pnde.errors import DataError
 from pnde.metrics import table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
-from pnde.runs.lock import locked
+from pnde.runs.new_folder import new_folder
 from pnde.runs.record import LawSource, Record, data_record
 from pnde.training import EpochRow
 
@@ -130,18 +129,10 @@ class Run:
         **Raises:** `pnde.errors.RunError` if the folder holds another run, or the disk does not take it.
         """
         path = Path(path)
-        made = make_folder(path)
-        with locked(path):
-            there = disk.occupied(path)
-            if there is not None:
-                raise RunError(f"{path} holds {there} already; save to another folder")
-            try:
-                save_data(self.data, path / disk.DATA)
-                disk.write_config(path, self.model.config)
-                self._finish(path, path / disk.DATA)
-            except BaseException:
-                disk.clear(path, made)
-                raise
+        with new_folder(path):
+            save_data(self.data, path / disk.DATA)
+            disk.write_config(path, self.model.config)
+            self._finish(path, path / disk.DATA)
         return path
 
     def _finish(self, path: Path, data: Path) -> None:
