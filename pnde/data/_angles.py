@@ -68,7 +68,9 @@ def describe_jumps(ds: xr.Dataset) -> str | None:
         return None
     name, jumps = next(iter(found.items()))
     row, *pair = jumps[0]
-    before, after = (float(ds["u"].sel(state=name)[row, sample]) for sample in pair)
+    before, after = (
+        float(ds["u"].sel(state=name).isel(trajectory=row, time=sample)) for sample in pair
+    )
     others = "" if len(found) == 1 else f" (like {', '.join(list(found)[1:3])})"
     times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
     return (
