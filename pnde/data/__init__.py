@@ -4,7 +4,7 @@ Everything here is an ``xarray.Dataset`` in one layout (see `make_dataset`), in 
 physical units.
 """
 
-from ._angles import describe_jumps, unwrap, wrapped
+from ._angles import check_angles, unwrap, wrapped
 from ._completing import complete
 from ._differentiating import differentiate
 from ._layout import make_dataset, state_index, time_label, time_matrix
@@ -19,10 +19,10 @@ from ._summary import state_table, summary
 __all__ = [
     "Normaliser",
     "Segments",
+    "check_angles",
     "check_second_order",
     "complete",
     "cut",
-    "describe_jumps",
     "differentiate",
     "make_dataset",
     "mean_velocity",

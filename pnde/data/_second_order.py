@@ -10,7 +10,7 @@ from scipy.interpolate import make_interp_spline
 
 from pnde.errors import ConfigError, DataError
 
-from ._angles import describe_jumps, wrapped
+from ._angles import check_angles
 from ._interpolating import LONGEST, is_gap
 from ._layout import time_matrix
 
@@ -52,9 +52,7 @@ def check_second_order(ds: xr.Dataset) -> None:
             f"order = 2 takes all positions, then their velocities, but the states are {_few(names)}; reorder them "
             f"as {_few([names[i] for i in order])}, for the law too: data.isel(state={_few(order, '[]')})"
         )
-    positions = ds.isel(state=range(half))
-    if wrapped(positions):
-        raise DataError(str(describe_jumps(positions)))
+    check_angles(ds.isel(state=range(half)))
     q, v = names[worst], names[half + worst]
     label, t, rate, velocity = _farthest(ds, *pairs[worst])
     raise DataError(
