@@ -78,8 +78,8 @@ def check_angles(ds: xr.Dataset) -> None:
     times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
     raise DataError(
         f"state {name!r}{others} jumps by a full turn {times}, first in trajectory {ds['trajectory'].values[row]} "
-        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}: pass unwrap={list(found)[:3]}, or "
-        "the data through pnde.data.unwrap"
+        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}: pass unwrap={list(found)[:3]}, "
+        "or the data through pnde.data.unwrap"
     )
 
 

@@ -18,7 +18,7 @@ def complete(ds: xr.Dataset, onto_manifold: OntoManifold | None = None) -> xr.Da
     **Arguments:**
 
     - `ds`: a data set in the standard layout.
-    - `onto_manifold`: puts the completed samples on a law's manifold; `pnde.checking.onto_manifold` makes one.
+    - `onto_manifold`: puts the completed samples on a law's manifold; `pnde.laws.projecting.onto_manifold` makes one.
     """
     states = ds["u"].transpose("trajectory", "time", "state")
     filled = completed(states.values, time_matrix(ds), onto_manifold)
