@@ -61,20 +61,25 @@ def wrapped(ds: xr.Dataset) -> dict[str, int]:
     return {name: len(jumps) for name, jumps in _all_jumps(ds).items()}
 
 
-def describe_jumps(ds: xr.Dataset) -> str | None:
-    """One sentence on the first angle that jumps, with the remedy; None where there is none."""
+def check_angles(ds: xr.Dataset) -> None:
+    """Whether no angle jumps: no velocity field has solutions that do.
+
+    **Raises:** `DataError` naming the state, the number of jumps and the first of them, and the remedy.
+    """
     found = _all_jumps(ds)
     if not found:
-        return None
+        return
     name, jumps = next(iter(found.items()))
     row, *pair = jumps[0]
-    before, after = (float(ds["u"].sel(state=name)[row, sample]) for sample in pair)
+    before, after = (
+        float(ds["u"].sel(state=name).isel(trajectory=row, time=sample)) for sample in pair
+    )
     others = "" if len(found) == 1 else f" (like {', '.join(list(found)[1:3])})"
     times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
-    return (
+    raise DataError(
         f"state {name!r}{others} jumps by a full turn {times}, first in trajectory {ds['trajectory'].values[row]} "
-        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}: pass "
-        f"unwrap={list(found)[:3]} to let the angle go on"
+        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}: pass unwrap={list(found)[:3]}, "
+        "or the data through pnde.data.unwrap"
     )
 
 

@@ -102,6 +102,14 @@ class Engine(Protocol):
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         """h(u, t) `(B, m)` in float64, of states `(B, n)` at times `(B,)`; NaN outside of the law's domain."""
 
+    def retract(
+        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """States `(B, n)` at times `(B,)` put on h(u, t) = c `(B, m)`, in float64, and which of them are there `(B,)`.
+
+        `metric` is M of the norm in which they move as little as possible, as in `Model`.
+        """
+
     def integrate(
         self,
         rhs: Callable[[Any, Any], Any],

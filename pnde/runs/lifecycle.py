@@ -14,11 +14,11 @@ import xarray as xr
 
 import pnde
 from pnde.config import Config
-from pnde.data import Normaliser, open_data, save_data, split_data
+from pnde.data import Normaliser, check_angles, check_second_order, open_data, save_data, split_data
 from pnde.engines import Engine, get
 from pnde.errors import ConfigError, RunError
 from pnde.files import read_json
-from pnde.models import Model, check_weights, initial_weights
+from pnde.models import Model, check_weights, checked_metric, initial_weights
 from pnde.runs import folder as disk
 from pnde.runs.bar import progress_bar
 from pnde.runs.lock import is_left_behind, locked
@@ -87,6 +87,7 @@ def train(
         settings["method"] = method
     config = Config.make(config, **settings)
     ds, source = open_data(data), Path(data) if isinstance(data, str | Path) else None
+    check_angles(ds)
     if "split" not in ds.coords:
         ds = _split(ds, config)
     system = system_of(ds)
@@ -104,13 +105,11 @@ def train(
         constraint=law,
         order=order or (system.order if system else 1),
         features=system.features if system else "state",
-        metric=_checked_metric(metric, n),
+        metric=checked_metric(metric, n),
         physics=physics,
     )
-    if model.order == 2 and n % 2:
-        raise ConfigError(
-            f"order = 2 needs as many velocities as positions, but there are {n} states"
-        )
+    if model.order == 2:
+        check_second_order(ds)
     if config.network.output == "speed":
         model = replace(model, speed=scale.speed[-model.layer_sizes[-1] :])
     engine = get(config.engine)
@@ -376,21 +375,6 @@ def _split(ds: xr.Dataset, config: Config) -> xr.Dataset:
     if all(share >= 1 and float(share).is_integer() for share in shares):
         return split_data(ds, *(int(share) for share in shares))
     return split_data(ds, *shares)
-
-
-def _checked_metric(metric: Any, n: int) -> Any:
-    if metric is None or callable(metric):
-        return metric
-    M = np.asarray(metric, dtype=float)
-    if M.shape == (n,) and (M > 0).all():
-        return M
-    if M.shape == (n, n) and np.allclose(M, M.T) and np.linalg.eigvalsh(M)[0] > 0:
-        return M
-    raise ConfigError(
-        f"a metric is {n} positive weights, or a symmetric positive definite {n} × {n} matrix; "
-        f"this one has shape {M.shape}"
-        + ("" if M.shape not in ((n,), (n, n)) else " but is not positive")
-    )
 
 
 def _report(engine: Engine, model: Model, progress: Progress, complete: bool) -> dict[str, Any]:

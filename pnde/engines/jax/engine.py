@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -18,7 +18,7 @@ from pnde.engines.jax.laws import value
 from pnde.engines.jax.memory import make_room_for_programs
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import rank_margin
-from pnde.engines.jax.retraction import retract
+from pnde.engines.jax.retraction import is_on_manifold, retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.training import JaxTraining, batch_loss, on_device
 from pnde.laws import Constraint
@@ -53,15 +53,17 @@ class JaxEngine:
 
     @numerics()
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
-        count, times = len(u), np.broadcast_to(t, u.shape[:1])
-        # Blocks of one shape, the last filled up with states again: one program serves any number of them.
-        whole = max(1, -(-count // _BLOCK)) * _BLOCK
-        states, times = np.resize(u, (whole, u.shape[1])), np.resize(times, whole)
-        blocks = [
-            _law(constraint, _float64(states[i : i + _BLOCK]), _float64(times[i : i + _BLOCK]))
-            for i in range(0, whole, _BLOCK)
-        ]
-        return np.concatenate(blocks)[:count]
+        times = np.broadcast_to(t, u.shape[:1])
+        return np.concatenate([_law(constraint, *block) for block in _blocks(u, times)])[: len(u)]
+
+    @numerics()
+    def retract(
+        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        times, metric = np.broadcast_to(t, u.shape[:1]), _ByIdentity(metric)
+        blocks = [_retract(constraint, metric, *block) for block in _blocks(u, times, c)]
+        states, converged = (np.concatenate(parts)[: len(u)] for parts in zip(*blocks, strict=True))
+        return states, converged
 
     @numerics()
     def integrate(
@@ -135,6 +137,28 @@ def _law(constraint, u, t):
         return h if constraint.domain is None else jnp.where(constraint.domain(u), h, jnp.nan)
 
     return jax.vmap(one)(u, t)
+
+
+class _ByIdentity:
+    """A metric as a static argument: it may be an array, which has no hash."""
+
+    def __init__(self, metric: Any):
+        self.metric = metric
+
+    def __hash__(self) -> int:
+        return id(self.metric)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and other.metric is self.metric
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _retract(constraint, wrapped, u, t, c):
+    def one(u, t, c):
+        on = retract(constraint, wrapped.metric, "cholesky", u, t, c)
+        return on, is_on_manifold(constraint, on, t, c)
+
+    return jax.vmap(one)(u, t, c)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
@@ -211,6 +235,14 @@ def _loss_and_gradient(model, parameters, segments):
 
 def _float64(array: np.ndarray) -> jax.Array:
     return jnp.asarray(array, jnp.float64)
+
+
+def _blocks(*arrays: np.ndarray) -> Iterator[list[jax.Array]]:
+    """Rows of the arrays in blocks of one shape, the last filled up with rows again: one program serves any number."""
+    whole = max(1, -(-len(arrays[0]) // _BLOCK)) * _BLOCK
+    filled = [np.resize(array, (whole, *array.shape[1:])) for array in arrays]
+    for i in range(0, whole, _BLOCK):
+        yield [_float64(array[i : i + _BLOCK]) for array in filled]
 
 
 def _grid(times: np.ndarray, count: int, dtype: Any) -> jax.Array:

@@ -11,7 +11,7 @@ from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Training, Trajectories
 from pnde.engines.julia.arrays import to_julia, to_python, trajectories_of
 from pnde.engines.julia.laws import julia_law
-from pnde.engines.julia.models import flat, julia_model, julia_settings, unflat
+from pnde.engines.julia.models import flat, julia_metric, julia_model, julia_settings, unflat
 from pnde.engines.julia.session import pnde_module, translated
 from pnde.engines.julia.training import JuliaTraining, julia_segments
 from pnde.errors import ConfigError
@@ -49,6 +49,15 @@ class JuliaEngine:
         t = np.broadcast_to(t, len(u))
         with translated():
             return to_python(pnde_module().law_values(law, to_julia(u), to_julia(t)))
+
+    def retract(
+        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        law, metric = julia_law(constraint), julia_metric(metric)
+        arrays = (to_julia(array) for array in (u, np.broadcast_to(t, len(u)), c))
+        with translated():
+            states, converged = pnde_module().retract_states(law, metric, *arrays)
+            return to_python(states), to_python(converged)
 
     def integrate(
         self,
