@@ -215,7 +215,9 @@ def test_only_the_networks_products_may_be_rounded(make_model):
         model = make_model(SYSTEM, matmul_precision=precision)
         with numerics():
             field = partial(fields.velocity, model, weights_of(model), 0.0)
-            program = jax.jit(jax.grad(lambda u, field=field: field(u, jnp.asarray(C)).sum())).lower(U)
+            program = jax.jit(
+                jax.grad(lambda u, field=field: field(u, jnp.asarray(C)).sum())
+            ).lower(U)
         found[precision] = Counter(
             re.findall(r"dot_general.*precision = \[(\w+),", program.as_text())
         )
