@@ -7,6 +7,10 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import numpy as np
 import pytest
+from jaxtyping import install_import_hook
+
+# Types and shapes that the embedded engine names are checked wherever a test calls it.
+install_import_hook("pnde.engines.jax", "beartype.beartype")
 
 
 @pytest.fixture(scope="module")

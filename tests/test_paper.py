@@ -22,7 +22,7 @@ from pnde.paper.figures import FIGURES
 from pnde.paper.limit import measure_limit
 from pnde.paper.results import mean_curve
 from pnde.paper.studies import STUDIES, label, study
-from pnde.paper.tables.times import PAPER
+from pnde.published import TIMES
 from pnde.runs import folder as disk
 from pnde.systems.pendulum import to_cartesian
 
@@ -217,7 +217,7 @@ def test_the_table_of_times_leaves_compilation_out(paper, drawn):
     assert row["train_compile_s"] == pytest.approx(5.0)
     assert times.loc["quartic", "NDE"]["train_min"] == pytest.approx(4.0)
     assert row["forward_median_ms"] == 2.0
-    assert row["paper_solve_ms"] == PAPER["quartic", "PNDE"][2]
+    assert row["paper_solve_ms"] == TIMES["quartic", "PNDE"][2]
     # Failed models have no times.
     assert ("lotka-volterra", "SNDE γ=1") not in times.index
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class Step:
     status: Status
 
 
+@runtime_checkable
 class Training(Protocol):
     """A model in training, with its weights, optimiser and batches on the engine's device."""
 
@@ -85,6 +86,7 @@ class Training(Protocol):
         """All else that the next step depends on, a copy: the engine's own, for `Engine.start` of a resumed run."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """An engine. All arrays are NumPy's; nothing of the engine's own leaks out."""
 

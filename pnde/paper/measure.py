@@ -54,7 +54,7 @@ def measure_times(results: Results, study: Study) -> pd.DataFrame:
     import jax
 
     from pnde.engines.jax.numerics import numerics
-    from pnde.paper.timing import compile_time, devices, forward_pass, full_solve, interleaved
+    from pnde.engines.jax.timing import compile_time, devices, forward_pass, full_solve, interleaved
 
     seed = results.seeds(study.name)[0]
     runs = {m: results.run(study.name, m, seed) for m in results.models(study.name, seed)}
