@@ -26,7 +26,6 @@ from pnde.runs.new_folder import new_folder
 from pnde.runs.record import (
     FunctionRecord,
     LawRecord,
-    LawSource,
     Record,
     array,
     data_record,
@@ -91,7 +90,7 @@ def train(
     if "split" not in ds.coords:
         ds = _split(ds, config)
     system = system_of(ds)
-    law = law_for(ds, constraint)
+    law = law_for(ds, constraint, max(1e-2, config.tolerance))
     if law is None and config.method != "nde":
         raise ConfigError(
             f'method = "{config.method}" needs a law: pass constraint=, or use method="nde"'
@@ -118,11 +117,9 @@ def train(
     model = _with_epochs(model, batches)
     weights = initial_weights(model, config.seed)
     begun = Progress(weights, weights)
-    law_source: LawSource = "given"
-    if constraint is None:
-        law_source = "system"
-    elif isinstance(constraint, str):
-        law_source = "rods"
+    law_source = "given"
+    if constraint is None or isinstance(constraint, str):
+        law_source = constraint or "system"
     training = _Training(engine, model, ds, batches, law_source, progress)
     if folder is None:
         return training.run(begun, None)
@@ -167,7 +164,7 @@ def load(
         logger.warning("%s: training is not complete; pnde resume goes on with it", path)
         weights, history = progress.best_weights, progress.history
         report = _report(running, model, progress, complete=False)
-    source: LawSource = "given" if record.law is None else record.law.source
+    source = "given" if record.law is None else record.law.source
     return Run(model, weights, history, report, ds, running, source)
 
 
@@ -206,7 +203,7 @@ def resume(
             weights = initial_weights(model, model.config.seed)
             done = Progress(weights, weights)
         check_fits(done, model)
-        source: LawSource = "given" if record.law is None else record.law.source
+        source = "given" if record.law is None else record.law.source
         training = _Training(running, model, ds, batches, source, progress)
         return training.go_on(done, path, find_data(path, record.data))
 
@@ -220,7 +217,7 @@ class _Training:
         model: Model,
         ds: xr.Dataset,
         batches: Batches,
-        law_source: LawSource,
+        law_source: str,
         show: bool,
     ):
         self._engine, self._model, self._ds, self._batches = engine, model, ds, batches
@@ -290,7 +287,7 @@ def _read(
     if "split" not in ds.coords:
         ds = _split(ds, config)
     running = get(engine or record.engine.name)
-    law = _law_again(path, record.law, ds, constraint)
+    law = _law_again(path, record.law, ds, constraint, config.tolerance)
     model = Model(
         states=tuple(record.states),
         config=config,
@@ -318,19 +315,21 @@ def _read(
     return record, model, ds, running
 
 
-def _law_again(path: Path, record: LawRecord | None, ds: xr.Dataset, constraint: Any) -> Any:
+def _law_again(
+    path: Path, record: LawRecord | None, ds: xr.Dataset, constraint: Any, tolerance: float
+) -> Any:
     if record is None:
         if constraint is not None:
             raise RunError(f"the run in {path} was trained without a law; leave constraint= out")
         return None
-    if record.source == "rods" and constraint is None:
-        constraint = "rods"
+    if record.source not in ("given", "system") and constraint is None:
+        constraint = record.source
     if record.source == "given" and constraint is None:
         raise RunError(
             f"the run in {path} keeps the law {record.label!r}, which is not stored: pass it again as constraint= (on "
             "the command line: --law FILE.py:NAME)"
         )
-    law = law_for(ds, constraint)
+    law = law_for(ds, constraint, max(1e-2, tolerance))
     if law is None or law.label != record.label:
         raise RunError(
             f"the run in {path} keeps the law {record.label!r}, but the one that was passed is "

@@ -17,7 +17,7 @@ from pnde.metrics import table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
 from pnde.runs.new_folder import new_folder
-from pnde.runs.record import LawSource, Record, data_record
+from pnde.runs.record import Record, data_record
 from pnde.training import EpochRow
 
 
@@ -38,7 +38,7 @@ class Run:
         report: dict[str, Any],
         data: xr.Dataset,
         engine: Engine,
-        law_source: LawSource,
+        law_source: str,
     ):
         self.model = model
         self.weights = weights
