@@ -49,6 +49,7 @@ logger = logging.getLogger("pnde")
 
 def train(
     data: Any,
+    /,
     constraint: Any = None,
     *,
     method: Literal["nde", "snde", "pnde"] | None = None,
