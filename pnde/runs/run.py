@@ -93,7 +93,7 @@ class Run:
         `pnde.errors.SolveError` if a trajectory fails and `on_failure` is `"raise"`.
         """
         truth = self._initial(initial, t_start)
-        u0, times = forecasts.first_samples(truth)
+        u0, times = forecasts.first_samples(truth, self._engine, self.model)
         if t_end is not None or dt is not None or times.shape[1] == 1:
             own = time_matrix(self.data) if times.shape[1] == 1 else times
             times = forecasts.sample_times(
