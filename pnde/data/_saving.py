@@ -13,7 +13,8 @@ import xarray as xr
 
 from pnde.errors import DataError, nearest
 
-from ._layout import plain_attributes, time_label, time_matrix
+from ._attributes import plain_attributes
+from ._layout import time_label, time_matrix
 
 
 def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
