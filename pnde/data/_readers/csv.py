@@ -26,6 +26,9 @@ _SPACES = r"\s+"
 # A unit behind a name: "x [m]", "time (s)". x[0] is a name, and so is "x (1)".
 _UNIT = re.compile(r"(.*\S)\s+(?:\[([^\[\]]*)\]|\(([^()]*)\))")
 _LONGEST_UNIT = 20
+# Some programs leave out the empty cells at the end of a line. They do so in many lines; a few that
+# are shorter than the others have lost a cell.
+_MANY = 0.05
 # pandas reads numbers exactly from version 3 on, where it no longer wants to be asked.
 _EXACT: dict[str, Any] = (
     {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
@@ -57,7 +60,8 @@ def _parse(lines: Sequence[str]) -> Table:
     rows = [row for row in rows if lines[row].strip(blank)]
     if not rows:
         raise DataError("the file has no rows of data")
-    names, unit_texts = _units_in(names, lines, rows, separator)
+    first = [_cells(lines[row], separator, row) for row in rows[:2]]
+    unit_texts = _units_in(*first) if len(first) == 2 and len(first[0]) == len(names) else None
     rows = rows[1:] if unit_texts is not None else rows
     names, extra = _check_widths(names, lines, rows, separator)
     twice = first_twice([name for name in names if name])
@@ -132,32 +136,23 @@ def _names_in_comment(comment: str, count: int, row: int) -> list[str]:
     )
 
 
-def _units_in(
-    names: list[str], lines: Sequence[str], rows: Sequence[int], separator: str
-) -> tuple[list[str], list[str] | None]:
-    """The units where the line below the names holds them: short words, with numbers below."""
-    if len(rows) < 2:
-        return names, None
-    first, second = (_cells(lines[row], separator, row) for row in rows[:2])
-    known = [cell.strip() for cell in first if cell.strip()]
-    words = all(
-        len(cell) <= _LONGEST_UNIT
-        and not re.match(r"[+-]?[\d.]", cell)
-        and cell.casefold() not in _NO_UNIT
-        for cell in known
-    )
-    numbers = [looks_like_number(cell) and bool(cell.strip()) for cell in second]
-    if words and len(first) == len(names) and sum(numbers) > 0 and 2 * len(known) > len(names):
-        # A text below a text may be a name in each row: then it is one in this row too.
-        texts = [
-            bool(c.strip()) and not looks_like_number(c) and not c[:1].isdigit() for c in second
-        ]
-        if not any(texts):
-            return names, [cell.strip().strip("[]()") for cell in first]
-    return names, None
+def _units_in(cells: list[str], below: list[str]) -> list[str] | None:
+    """The units in the cells of the first line below the names: short words, with numbers below them.
+
+    A word above a word may be the name of a trajectory in each line, so then it is no unit.
+    """
+    words = [cell.strip() for cell in cells]
+    named = [word for word in words if word]
+    if 2 * len(named) <= len(words) or len(cells) != len(below) or not all(map(_is_unit, named)):
+        return None
+    known = [cell.strip() for cell in below if cell.strip()]
+    if not known or not all(looks_like_number(cell) or cell[0].isdigit() for cell in known):
+        return None
+    return ["" if word == "-" else word.strip("[]()") for word in words]
 
 
-_NO_UNIT = ("nan", "na", "n/a", "null", "none", "true", "false", "inf", "-inf", "infinity")
+def _is_unit(word: str) -> bool:
+    return len(word) <= _LONGEST_UNIT and not looks_like_number(word) and not word[0].isdigit()
 
 
 def _check_widths(
@@ -180,6 +175,9 @@ def _check_widths(
         first = [_cells(lines[row], separator, row)[0].strip() for row in rows]
         if not any(last) or counts_rows(pd.Series(first)):
             return names, 1
+    short = int((widths < count).sum())
+    if separator != _SPACES and short >= max(3, _MANY * len(rows)) and (widths <= count).all():
+        return names, 0
     at = int(np.argmax(widths != count))
     sentence = f"line {rows[at] + 1} has {widths[at]} cells, but the header has {count} names"
     if widths[at] < count:
