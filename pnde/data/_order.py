@@ -9,7 +9,19 @@ from pnde.errors import DataError, listed
 
 # How a velocity is called after its position.
 _FORMS = (
-    *("v{}", "v_{}", "d{}", "d_{}", "d{}dt", "d{}_dt", "d{}/dt", "dot_{}", "dot{}", "{}dot", "{}_dot"),
+    *(
+        "v{}",
+        "v_{}",
+        "d{}",
+        "d_{}",
+        "d{}dt",
+        "d{}_dt",
+        "d{}/dt",
+        "dot_{}",
+        "dot{}",
+        "{}dot",
+        "{}_dot",
+    ),
     *("{}\u0307", "{}'", "{}_t", "{}_vel", "vel_{}", "{}_velocity", "{}_rate", "{}d"),
 )
 # Position and velocity that have names of their own, with or without a number.

@@ -59,6 +59,9 @@ class Table:
         missing = np.flatnonzero(np.isnan(times.values))
         if missing.size:
             raise DataError(f"{self.place(int(missing[0]), name)}: the time is missing")
+        infinite = np.flatnonzero(np.isinf(times.values))
+        if infinite.size:
+            raise DataError(f"{self.place(int(infinite[0]), name)}: the time is infinite")
         return times
 
 

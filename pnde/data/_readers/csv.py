@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -241,16 +242,18 @@ def _without_names_of_rows(frame: pd.DataFrame, count: int) -> pd.DataFrame:
 def _names_and_units(
     names: Sequence[str], units: Sequence[str] | None
 ) -> tuple[list[str], list[str]]:
-    """Names without units behind them, ``x [m]``, unless that makes two of them the same."""
-    found = [_UNIT.fullmatch(name) for name in names]
-    inside = [match and (match[2] if match[2] is not None else match[3]) for match in found]
-    plain = [
-        match[1] if match and not (unit or "").strip().isdecimal() else name
-        for match, name, unit in zip(found, names, inside, strict=True)
+    """Names without units behind them, ``x [m]``, where that does not make two of them the same."""
+    if units is not None:
+        return list(names), list(units)
+    pairs = [_name_and_unit(name) for name in names]
+    count = Counter(name for name, _ in pairs)
+    kept = [
+        pair if count[pair[0]] == 1 else (name, "") for pair, name in zip(pairs, names, strict=True)
     ]
-    if units is not None or first_twice([name for name in plain if name]) is not None:
-        return list(names), list(units or [""] * len(names))
-    return plain, [
-        unit.strip() if unit is not None and name != whole else ""
-        for unit, name, whole in zip(inside, plain, names, strict=True)
-    ]
+    return [name for name, _ in kept], [unit for _, unit in kept]
+
+
+def _name_and_unit(name: str) -> tuple[str, str]:
+    match = _UNIT.fullmatch(name)
+    unit = (match[2] or match[3] or "").strip() if match else ""
+    return (match[1], unit) if match and unit and not unit.isdecimal() else (name, "")
