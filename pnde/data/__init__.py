@@ -5,6 +5,7 @@ physical units.
 """
 
 from ._angles import check_angles, unwrap, wrapped
+from ._attributes import table_of as attribute_table
 from ._completing import complete
 from ._differentiating import differentiate
 from ._layout import make_dataset, state_index, time_label, time_matrix
@@ -19,6 +20,7 @@ from ._summary import state_table, summary
 __all__ = [
     "Normaliser",
     "Segments",
+    "attribute_table",
     "check_angles",
     "check_second_order",
     "complete",

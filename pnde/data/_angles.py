@@ -66,9 +66,16 @@ def check_angles(ds: xr.Dataset) -> None:
 
     **Raises:** `DataError` naming the state, the number of jumps and the first of them, and the remedy.
     """
+    jumps = describe_jumps(ds)
+    if jumps is not None:
+        raise DataError(f"{jumps}; pass unwrap=True, or the data through pnde.data.unwrap")
+
+
+def describe_jumps(ds: xr.Dataset) -> str | None:
+    """The angles that jump, how often, and the first jump, as a part of a sentence; None if there are none."""
     found = _all_jumps(ds)
     if not found:
-        return
+        return None
     name, jumps = next(iter(found.items()))
     row, *pair = jumps[0]
     before, after = (
@@ -76,10 +83,9 @@ def check_angles(ds: xr.Dataset) -> None:
     )
     others = "" if len(found) == 1 else f" (like {', '.join(list(found)[1:3])})"
     times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
-    raise DataError(
+    return (
         f"state {name!r}{others} jumps by a full turn {times}, first in trajectory {ds['trajectory'].values[row]} "
-        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}: pass unwrap={list(found)[:3]}, "
-        "or the data through pnde.data.unwrap"
+        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}"
     )
 
 
@@ -90,7 +96,7 @@ def _all_jumps(ds: xr.Dataset) -> dict[str, list[tuple[int, int, int]]]:
     for column, name in enumerate(ds["state"].values):
         turn, values = _turn(ds, column), u[:, :, column]
         known = values[np.isfinite(values)]
-        if turn is None or not known.size or np.ptp(known) > turn * (1 + 1e-6):
+        if turn is None or not known.size or not turn / 2 < np.ptp(known) <= turn * (1 + 1e-6):
             continue
         jumps = [
             _jumps(*pair, turn, sure=_unit(ds, column) != "")

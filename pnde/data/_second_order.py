@@ -13,14 +13,13 @@ from pnde.errors import ConfigError, DataError
 from ._angles import check_angles
 from ._interpolating import LONGEST, is_gap
 from ._layout import time_matrix
+from ._order import velocities
 
 # How far displacements and integrals of velocities may be apart, relative to the displacements. Noise and coarse
 # sampling stay below it; states that are not each other's velocities, or are in another unit, are near 1 or above.
 LARGEST = 0.2
 # Beside the largest position: displacements that are rounding.
 _ROUNDING = 1e-9
-# Names of the velocity of X.
-_VELOCITIES = ("vX", "v_X", "dX", "dX/dt", "dX_dt", "Xdot", "X_dot", "X'", "vel_X", "X_vel")
 
 
 def check_second_order(ds: xr.Dataset) -> None:
@@ -127,13 +126,7 @@ def _farthest(ds: xr.Dataset, position: int, velocity: int) -> tuple[object, flo
 
 def _order_by_name(names: list[str]) -> list[int] | None:
     """Positions, then velocities, as the names tell them; None where they do not, or the order is that already."""
-    pairs = []
-    for i, name in enumerate(names):
-        likely = {pattern.replace("X", name) for pattern in _VELOCITIES}
-        likely |= {name.replace(angle, "omega") for angle in ("theta", "phi") if angle in name}
-        found = [j for j, other in enumerate(names) if other in likely]
-        if len(found) == 1:
-            pairs.append((i, found[0]))
+    pairs = [(names.index(q), names.index(v)) for q, v in velocities(names).items()]
     return _different([*zip(*pairs, strict=True)], len(names)) if pairs else None
 
 
@@ -142,10 +135,10 @@ def _order_by_number(ds: xr.Dataset) -> list[int] | None:
     n = ds.sizes["state"]
     first, second = range(n // 2), range(n // 2, n)
     even, odd = range(0, n, 2), range(1, n, 2)
-    for positions, velocities in ((even, odd), (second, first), (odd, even)):
-        pairs = zip(positions, velocities, strict=True)
+    for positions, rates in ((even, odd), (second, first), (odd, even)):
+        pairs = zip(positions, rates, strict=True)
         if all(mismatch(ds, *pair) <= LARGEST for pair in pairs):
-            return _different([tuple(positions), tuple(velocities)], n)
+            return _different([tuple(positions), tuple(rates)], n)
     return None
 
 
