@@ -68,7 +68,8 @@ def check_angles(ds: xr.Dataset) -> None:
     """
     jumps = describe_jumps(ds)
     if jumps is not None:
-        raise DataError(f"{jumps}; pass unwrap=True, or the data through pnde.data.unwrap")
+        names = list(wrapped(ds))[:3]
+        raise DataError(f"{jumps}: pass unwrap={names}, or the data through pnde.data.unwrap")
 
 
 def describe_jumps(ds: xr.Dataset) -> str | None:

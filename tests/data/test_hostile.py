@@ -251,7 +251,7 @@ def test_a_folder_that_may_not_be_written(tmp_path, data, monkeypatch):
     def fail(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(xr.Dataset, "to_netcdf", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(RunError, match=r"No space left on device.* free space"):
         save_data(data, tmp_path / "a.nc")
     assert list(tmp_path.iterdir()) == []
