@@ -25,8 +25,9 @@ def state_error(truth: Any, u: Any) -> Any:
       states are then matched (see `matching`): ``u`` sets the trajectories and times, and where
       the truth has no sample the error is NaN.
 
-    **Returns:** an array ``(...)``, or a ``DataArray`` ``(trajectory, time)`` for data sets. The
-    error is 0 where both states vanish, and infinite where only the true one does.
+    **Returns:** an array ``(...)``, or a ``DataArray`` ``(trajectory, time)`` for data sets. Where
+    only some true states are known (not NaN), the norms are over these. The error is 0 where both
+    states vanish, and infinite where only the true one does.
     """
     if isinstance(u, xr.Dataset):
         values = u["u"].transpose("trajectory", "time", "state").values
@@ -36,9 +37,11 @@ def state_error(truth: Any, u: Any) -> Any:
     truth, u = np.asarray(truth, np.float64), np.asarray(u, np.float64)
     if truth.shape != u.shape:
         raise DataError(f"the truth has the shape {truth.shape}, the forecast {u.shape}")
-    difference = np.linalg.norm(truth - u, axis=-1)
+    # Of states that were sampled at different times, those that were counts.
+    known = np.isfinite(truth) | ~np.isfinite(truth).any(axis=-1, keepdims=True)
+    difference = np.linalg.norm(np.where(known, truth - u, 0.0), axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = difference / np.linalg.norm(truth, axis=-1)
+        ratio = difference / np.linalg.norm(np.where(known, truth, 0.0), axis=-1)
     return np.where(difference == 0, 0.0, ratio)
 
 

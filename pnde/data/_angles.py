@@ -61,14 +61,11 @@ def wrapped(ds: xr.Dataset) -> dict[str, int]:
     return {name: len(jumps) for name, jumps in _all_jumps(ds).items()}
 
 
-def check_angles(ds: xr.Dataset) -> None:
-    """Whether no angle jumps: no velocity field has solutions that do.
-
-    **Raises:** `DataError` naming the state, the number of jumps and the first of them, and the remedy.
-    """
+def describe_jumps(ds: xr.Dataset) -> str | None:
+    """One sentence on the angle that jumps: how often, first where, and the remedy; None where there is none."""
     found = _all_jumps(ds)
     if not found:
-        return
+        return None
     name, jumps = next(iter(found.items()))
     row, *pair = jumps[0]
     before, after = (
@@ -76,10 +73,10 @@ def check_angles(ds: xr.Dataset) -> None:
     )
     others = "" if len(found) == 1 else f" (like {', '.join(list(found)[1:3])})"
     times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
-    raise DataError(
+    return (
         f"state {name!r}{others} jumps by a full turn {times}, first in trajectory {ds['trajectory'].values[row]} "
-        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}: pass unwrap={list(found)[:3]}, "
-        "or the data through pnde.data.unwrap"
+        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}: pass "
+        f"unwrap={list(found)[:3]} to let the angle go on"
     )
 
 
