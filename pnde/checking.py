@@ -38,8 +38,7 @@ def check(data: Any, constraint: Any = None) -> xr.Dataset:
     engine = get("jax")
     u, t = ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
     h = evaluate_law(engine, law, u, t, ds["trajectory"].values)
-    first = np.argmax(np.isfinite(h).all(axis=-1), axis=1)
-    c = law.targets(h[np.arange(len(h)), first])
+    c = trajectory_targets(law, h, ds["trajectory"].values)
     scale = law_scale(c, engine.law(law, unrelated_states(ds), np.zeros(1000)))
     return deviation(h - c[:, None], scale, ds, rows=law.row_names(c.shape[1]))
 
@@ -82,7 +81,7 @@ def project(
     engine, labels = get("jax"), ds["trajectory"].values
     states = ds["u"].transpose("trajectory", "time", "state")
     u, t = states.values, time_matrix(ds)
-    c = trajectory_targets(engine, law, u, t, labels, initial)
+    c = trajectory_targets(law, evaluate_law(engine, law, u, t, labels), labels, initial)
     M = Normaliser.fit(ds).std ** -2.0 if metric is None else checked_metric(metric, u.shape[-1])
     known = np.isfinite(u).all(axis=-1)
     row = np.nonzero(known)[0]

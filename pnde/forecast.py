@@ -10,11 +10,18 @@ import numpy as np
 import xarray as xr
 
 import pnde
-from pnde.data import complete, make_dataset, mean_velocity, select, time_label, time_matrix
+from pnde.data import (
+    OntoManifold,
+    complete,
+    make_dataset,
+    mean_velocity,
+    select,
+    time_label,
+    time_matrix,
+)
 from pnde.engines import Engine, Status, Trajectories
 from pnde.errors import ConfigError, DataError, SolveError
 from pnde.laws import Constraint
-from pnde.laws.projecting import onto_manifold
 from pnde.laws.targets import scale_of, targets
 from pnde.metrics import constraint_error, state_error
 from pnde.models import Model, Weights
@@ -112,20 +119,14 @@ def straight_lines(data: xr.Dataset, truth: xr.Dataset) -> dict[str, xr.Dataset]
 
 
 def first_samples(
-    ds: xr.Dataset, engine: Engine | None = None, model: Model | None = None
+    ds: xr.Dataset, onto_manifold: OntoManifold | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Initial states `(B, n)`, and times `(B, T)` from there on, NaN behind a trajectory's end.
 
-    Where states were sampled at different times, a trajectory starts at the first sample that can be completed; on the
-    manifold of the model's law, if there is a model.
+    States that were sampled at different times are completed first; see `pnde.data.complete`.
     """
-    if not np.isfinite(ds["u"].values).all():
-        law = None if model is None else model.constraint
-        put = None
-        if engine is not None and model is not None and law is not None:
-            put = onto_manifold(engine, law, model.metric)
-        ds = complete(ds, put)
-    u, times = ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
+    full = complete(ds, onto_manifold)
+    u, times = full["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
     known = np.isfinite(u).all(axis=-1) & np.isfinite(times)
     if not known.any(axis=1).all():
         label = ds["trajectory"].values[np.argmin(known.any(axis=1))]

@@ -25,9 +25,9 @@ def state_error(truth: Any, u: Any) -> Any:
       states are then matched (see `matching`): ``u`` sets the trajectories and times, and where
       the truth has no sample the error is NaN.
 
-    **Returns:** an array ``(...)``, or a ``DataArray`` ``(trajectory, time)`` for data sets. The
-    error is 0 where both states vanish, and infinite where only the true one does. Entries that
-    are missing from the truth do not count; where all are, the error is NaN.
+    **Returns:** an array ``(...)``, or a ``DataArray`` ``(trajectory, time)`` for data sets. Where
+    only some true states are known (not NaN), the norms are over these. The error is 0 where both
+    states vanish, and infinite where only the true one does.
     """
     if isinstance(u, xr.Dataset):
         values = u["u"].transpose("trajectory", "time", "state").values
@@ -37,12 +37,12 @@ def state_error(truth: Any, u: Any) -> Any:
     truth, u = np.asarray(truth, np.float64), np.asarray(u, np.float64)
     if truth.shape != u.shape:
         raise DataError(f"the truth has the shape {truth.shape}, the forecast {u.shape}")
-    # Over the states that were measured; NaN where none was, or the forecast failed.
-    known = np.isfinite(truth)
+    # Of states that were sampled at different times, those that were counts.
+    known = np.isfinite(truth) | ~np.isfinite(truth).any(axis=-1, keepdims=True)
     difference = np.linalg.norm(np.where(known, truth - u, 0.0), axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = difference / np.linalg.norm(np.where(known, truth, 0.0), axis=-1)
-    return np.where(known.any(axis=-1), np.where(difference == 0, 0.0, ratio), np.nan)
+    return np.where(difference == 0, 0.0, ratio)
 
 
 def constraint_error(g: Any) -> np.ndarray:

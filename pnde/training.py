@@ -100,11 +100,11 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
     u = ds["u"].transpose("trajectory", "time", "state").values
     evaluate_law(engine, law, u, time_matrix(ds), ds["trajectory"].values)
 
-    put = None if law is None else onto_manifold(engine, law, model.metric)
+    onto = None if law is None else onto_manifold(engine, law, model.metric)
 
     def batches(split: str) -> list[Batch]:
         part = select(ds, split)
-        cut = segments(part, optimiser.segment, put)
+        cut = segments(part, optimiser.segment, onto)
         labels = part["trajectory"].values[cut.trajectory]
         c = targets(engine, law, cut.u[:, 0], cut.start_time, scale, model.config.tolerance, labels)
         rng = np.random.default_rng(model.config.seed)

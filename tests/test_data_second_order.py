@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import pnde
-from pnde.data import check_second_order, differentiate, make_dataset
+from pnde.data import check_velocities, differentiate, make_dataset
 from pnde.errors import ConfigError, DataError, PndeError
 
 T = np.linspace(0, 6, 61)
@@ -32,12 +32,12 @@ def springs(t=T, count=4, noise=0.0, order=("x", "y", "vx", "vy")):
 
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.1])
 def test_velocities_are_accepted(noise):
-    check_second_order(springs(noise=noise))
+    check_velocities(springs(noise=noise))
 
 
 @pytest.mark.parametrize("step", [0.01, 0.3, 0.6])
 def test_any_sampling_is_accepted(step):
-    check_second_order(springs(np.arange(0, 6, step), noise=0.02))
+    check_velocities(springs(np.arange(0, 6, step), noise=0.02))
 
 
 def test_uneven_times_and_gaps_are_accepted():
@@ -46,11 +46,11 @@ def test_uneven_times_and_gaps_are_accepted():
     ds["u"][:, 20:40] = np.nan
     ds["u"][1, 45:47, 0] = np.nan
     ds["u"][2, 50, 2] = np.nan
-    check_second_order(ds)
+    check_velocities(ds)
 
 
 def test_built_in_systems_of_second_order_are_accepted():
-    check_second_order(pnde.systems.pendulum(2).simulate(trajectories=3, t_end=2.0, seed=1))
+    check_velocities(pnde.systems.pendulum(2).simulate(trajectories=3, t_end=2.0, seed=1))
 
 
 @pytest.mark.parametrize("factor", [1000.0, 1.5, -1.0, 0.0, 180 / np.pi])
@@ -58,7 +58,7 @@ def test_another_unit_is_refused_with_the_two_numbers(factor):
     ds = springs()
     ds["u"][:, :, 2] *= factor
     with pytest.raises(DataError) as caught:
-        check_second_order(ds)
+        check_velocities(ds)
     sentence = str(caught.value)
     assert len(sentence) <= 300
     assert "takes 'vx' for the velocity of 'x'" in sentence and "differentiate" in sentence
@@ -75,26 +75,26 @@ def test_other_orders_are_recognised(order, names):
     if names:
         ds = ds.assign_coords(state=list(names))
     with pytest.raises(DataError, match="takes all positions, then their velocities") as caught:
-        check_second_order(ds)
+        check_velocities(ds)
     sentence = str(caught.value)
     assert len(sentence) <= 300
     # The remedy works.
     columns = json.loads(sentence.partition("data.isel(state=")[2].rstrip(")"))
-    check_second_order(ds.isel(state=columns))
+    check_velocities(ds.isel(state=columns))
 
 
 def test_names_tell_the_order_where_numbers_do_not():
     ds = springs(order=("x", "vx", "y", "vy"))
     ds["u"][:, :, 3] = 0.0  # a broken sensor
     with pytest.raises(DataError, match="reorder them as x, y, vx, vy"):
-        check_second_order(ds)
+        check_velocities(ds)
 
 
 def test_positions_alone_are_offered_velocities():
     ds = springs(order=("x", "y"))
     with pytest.raises(DataError, match=r"'y' for the velocity of 'x'.*pnde\.data\.differentiate"):
-        check_second_order(ds)
-    check_second_order(differentiate(ds))
+        check_velocities(ds)
+    check_velocities(differentiate(ds))
 
 
 def test_an_odd_number_of_states_names_the_parameter():
@@ -102,7 +102,7 @@ def test_an_odd_number_of_states_names_the_parameter():
     length = np.broadcast_to(np.arange(1.0, 5)[:, None, None], (4, 61, 1))
     ds = make_dataset(np.concatenate([ds["u"].values, length], -1), T, ["x", "vx", "L"])
     with pytest.raises(ConfigError, match="there are 3 states; 'L' is constant in each trajectory"):
-        check_second_order(ds)
+        check_velocities(ds)
 
 
 def test_jumps_of_an_angle_are_named():
@@ -112,7 +112,7 @@ def test_jumps_of_an_angle_are_named():
         np.stack([wrapped, np.gradient(wrapped, T, axis=1)], -1), T, ["theta", "omega"]
     )
     with pytest.raises(DataError, match=r"unwrap=\['theta'\]"):
-        check_second_order(ds)
+        check_velocities(ds)
 
 
 def test_train_refuses():

@@ -61,19 +61,8 @@ def wrapped(ds: xr.Dataset) -> dict[str, int]:
     return {name: len(jumps) for name, jumps in _all_jumps(ds).items()}
 
 
-def check_angles(ds: xr.Dataset) -> None:
-    """Whether no angle jumps: no velocity field has solutions that do.
-
-    **Raises:** `DataError` naming the state, the number of jumps and the first of them, and the remedy.
-    """
-    jumps = describe_jumps(ds)
-    if jumps is not None:
-        names = list(wrapped(ds))[:3]
-        raise DataError(f"{jumps}: pass unwrap={names}, or the data through pnde.data.unwrap")
-
-
 def describe_jumps(ds: xr.Dataset) -> str | None:
-    """The angles that jump, how often, and the first jump, as a part of a sentence; None if there are none."""
+    """One sentence on the angle that jumps: how often, first where, and the remedy; None where there is none."""
     found = _all_jumps(ds)
     if not found:
         return None
@@ -86,7 +75,8 @@ def describe_jumps(ds: xr.Dataset) -> str | None:
     times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
     return (
         f"state {name!r}{others} jumps by a full turn {times}, first in trajectory {ds['trajectory'].values[row]} "
-        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}"
+        f"at t = {time_matrix(ds)[row, pair[1]]:g}, from {before:.4g} to {after:.4g}: pass "
+        f"unwrap={list(found)[:3]} to let the angle go on"
     )
 
 
@@ -97,7 +87,7 @@ def _all_jumps(ds: xr.Dataset) -> dict[str, list[tuple[int, int, int]]]:
     for column, name in enumerate(ds["state"].values):
         turn, values = _turn(ds, column), u[:, :, column]
         known = values[np.isfinite(values)]
-        if turn is None or not known.size or not turn / 2 < np.ptp(known) <= turn * (1 + 1e-6):
+        if turn is None or not known.size or np.ptp(known) > turn * (1 + 1e-6):
             continue
         jumps = [
             _jumps(*pair, turn, sure=_unit(ds, column) != "")

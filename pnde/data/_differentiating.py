@@ -12,7 +12,7 @@ from scipy.interpolate import UnivariateSpline
 
 from pnde.errors import DataError
 
-from ._angles import check_angles
+from ._angles import describe_jumps
 from ._interpolating import is_gap
 from ._layout import make_dataset, state_index, time_label, time_matrix
 
@@ -49,7 +49,9 @@ def differentiate(
     if noise is not None and not 0 <= noise < np.inf:
         raise DataError(f"the noise of positions is a standard deviation, not {noise:g}")
     chosen = ds.isel(state=columns)
-    check_angles(chosen)
+    jumps = describe_jumps(chosen)
+    if jumps is not None:
+        raise DataError(jumps)
     q, t = chosen["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
     velocity = np.full_like(q, np.nan)
     for row, times in enumerate(t):

@@ -22,26 +22,23 @@ class Retractor(Evaluator, Protocol):
 
 
 def trajectory_targets(
-    engine: Evaluator,
     law: Constraint,
-    u: np.ndarray,
-    t: np.ndarray,
+    h: np.ndarray,
     labels: np.ndarray | None = None,
-    initial: Literal["median", "first"] = "median",
+    initial: Literal["median", "first"] = "first",
 ) -> np.ndarray:
     """The targets c `(trajectory, m)` of measured trajectories.
 
-    A row whose target is "initial" gets the median of h over the trajectory's complete samples, or its value at the
-    first of them; a fixed target stays.
+    A row whose target is "initial" gets the value of h at the first complete sample of the trajectory, or its median
+    over all of them; a fixed target stays.
 
     **Arguments:**
 
-    - `u`: states `(trajectory, time, n)`, NaN where unknown; `t`: their times `(trajectory, time)`.
+    - `h`: the law on the samples `(trajectory, time, m)`, NaN where a state is not complete; see `evaluate_law`.
+    - `labels`: what the trajectories are called in messages.
 
-    **Raises:** `pnde.errors.ConstraintError` naming a trajectory without a complete sample, or a state at which the
-    law is not defined.
+    **Raises:** `pnde.errors.ConstraintError` naming a trajectory without a complete sample.
     """
-    h = evaluate_law(engine, law, u, t, labels)
     known = np.isfinite(h).all(axis=-1)
     if not known.any(axis=1).all():
         row = int(np.argmin(known.any(axis=1)))
@@ -67,7 +64,8 @@ def onto_manifold(
         if not wanted.any():
             return u
         rows = np.flatnonzero(wanted.any(axis=1))
-        found = trajectory_targets(engine, law, u[rows], t[rows])
+        h = evaluate_law(engine, law, u[rows], t[rows])
+        found = trajectory_targets(law, h, initial="median")
         c = np.zeros((len(u), found.shape[1]))
         c[rows] = found
         out = u.copy()

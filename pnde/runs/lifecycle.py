@@ -14,7 +14,7 @@ import xarray as xr
 
 import pnde
 from pnde.config import Config
-from pnde.data import Normaliser, check_angles, check_second_order, open_data, save_data, split_data
+from pnde.data import Normaliser, check_velocities, open_data, save_data, split_data
 from pnde.engines import Engine, get
 from pnde.errors import ConfigError, RunError
 from pnde.files import read_json
@@ -87,7 +87,6 @@ def train(
         settings["method"] = method
     config = Config.make(config, **settings)
     ds, source = open_data(data), Path(data) if isinstance(data, str | Path) else None
-    check_angles(ds)
     if "split" not in ds.coords:
         ds = _split(ds, config)
     system = system_of(ds)
@@ -109,7 +108,7 @@ def train(
         physics=physics,
     )
     if model.order == 2:
-        check_second_order(ds)
+        check_velocities(ds)
     if config.network.output == "speed":
         model = replace(model, speed=scale.speed[-model.layer_sizes[-1] :])
     engine = get(config.engine)

@@ -13,6 +13,7 @@ from pnde import forecast as forecasts
 from pnde.data import open_data, save_data, select, time_matrix
 from pnde.engines import Engine
 from pnde.errors import DataError
+from pnde.laws.projecting import onto_manifold
 from pnde.metrics import table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
@@ -93,7 +94,9 @@ class Run:
         `pnde.errors.SolveError` if a trajectory fails and `on_failure` is `"raise"`.
         """
         truth = self._initial(initial, t_start)
-        u0, times = forecasts.first_samples(truth, self._engine, self.model)
+        law, metric = self.model.constraint, self.model.metric
+        onto = None if law is None else onto_manifold(self._engine, law, metric)
+        u0, times = forecasts.first_samples(truth, onto)
         if t_end is not None or dt is not None or times.shape[1] == 1:
             own = time_matrix(self.data) if times.shape[1] == 1 else times
             times = forecasts.sample_times(

@@ -14,6 +14,7 @@ import numpy as np
 from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Status, Training, Trajectories
 from pnde.engines.jax import fields
+from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import value
 from pnde.engines.jax.memory import make_room_for_programs
 from pnde.engines.jax.numerics import numerics
@@ -54,6 +55,7 @@ class JaxEngine:
     @numerics()
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         times = np.broadcast_to(t, u.shape[:1])
+        inspect_law(constraint, u, times)
         return np.concatenate([_law(constraint, *block) for block in _blocks(u, times)])[: len(u)]
 
     @numerics()
@@ -94,6 +96,7 @@ class JaxEngine:
         settings: SolverConfig,
     ) -> Trajectories:
         make_room_for_programs()
+        inspect_model(model)
         dtype = jnp.dtype(settings.precision)
         start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
         parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
@@ -103,6 +106,7 @@ class JaxEngine:
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
+        inspect_model(model)
         parameters = fields.parameters(weights, jnp.float64)
         times = jnp.broadcast_to(_float64(t), u.shape[:1])
         return np.asarray(_velocity(model, parameters, times, _float64(u), _float64(c)))
@@ -111,6 +115,7 @@ class JaxEngine:
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch
     ) -> tuple[float, Weights]:
+        inspect_model(model)
         dtype = jnp.dtype(model.config.solver.precision)
         parameters = fields.parameters(weights, dtype)
         segments = on_device(batch, dtype)
@@ -127,6 +132,7 @@ class JaxEngine:
         state: Mapping[str, np.ndarray] | None = None,
     ) -> Training:
         make_room_for_programs()
+        inspect_model(model)
         return JaxTraining(model, train, valid, weights, state)
 
 

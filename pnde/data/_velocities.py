@@ -10,7 +10,7 @@ from scipy.interpolate import make_interp_spline
 
 from pnde.errors import ConfigError, DataError
 
-from ._angles import check_angles
+from ._angles import describe_jumps
 from ._interpolating import LONGEST, is_gap
 from ._layout import time_matrix
 from ._order import velocities
@@ -22,7 +22,7 @@ LARGEST = 0.2
 _ROUNDING = 1e-9
 
 
-def check_second_order(ds: xr.Dataset) -> None:
+def check_velocities(ds: xr.Dataset) -> None:
     """Whether the states of a data set are positions, then their velocities in the same order.
 
     Of each pair (q, q̇), displacements q(t + τ) − q(t) are compared with integrals of q̇ over the same time, for τ from
@@ -51,7 +51,9 @@ def check_second_order(ds: xr.Dataset) -> None:
             f"order = 2 takes all positions, then their velocities, but the states are {_few(names)}; reorder them "
             f"as {_few([names[i] for i in order])}, for the law too: data.isel(state={_few(order, '[]')})"
         )
-    check_angles(ds.isel(state=range(half)))
+    jumps = describe_jumps(ds.isel(state=range(half)))
+    if jumps is not None:
+        raise DataError(jumps)
     q, v = names[worst], names[half + worst]
     label, t, rate, velocity = _farthest(ds, *pairs[worst])
     raise DataError(
@@ -64,7 +66,7 @@ def check_second_order(ds: xr.Dataset) -> None:
 def mismatch(ds: xr.Dataset, position: int, velocity: int) -> float:
     """How far displacements of one state and integrals of another are apart, relative to the displacements, rms.
 
-    Infinite for a state at rest beside one that is not zero; see `check_second_order`.
+    Infinite for a state at rest beside one that is not zero; see `check_velocities`.
     """
     u, times = ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
     rows = [_integrated(row, t, position, velocity) for row, t in zip(u, times, strict=True)]
