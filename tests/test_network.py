@@ -13,8 +13,9 @@ from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.network import NetworkJacobian
 from pnde.engines.jax.projection import condition, factorise, project
 from pnde.engines.jax.structure import DenseJacobian
-from pnde.grids import PowerBalance, complete, operation_point, power_jacobian, read_grid
+from pnde.grids import complete, operation_point, power_jacobian, read_grid
 from pnde.grids.network import DENSE_BUSES
+from pnde.laws import PowerBalance
 
 CASES = {"ieee14": "ieee14", "ieee118": Path(__file__).parent / "grids/data/ieee118.m"}
 
