@@ -3,7 +3,7 @@
 import pytest
 
 from pnde.data._order import velocities
-from pnde.data._second_order import _order_by_name
+from pnde.data._velocities import _order_by_name
 
 
 @pytest.mark.parametrize(
