@@ -29,12 +29,13 @@ _NAMES = {
     "check": "pnde.checking",
     "load": "pnde.runs",
     "open_data": "pnde.data",
+    "project": "pnde.checking",
     "resume": "pnde.runs",
     "select": "pnde.data",
     "split_data": "pnde.data",
     "train": "pnde.runs",
 }
-_MODULES = ("data", "engines", "errors", "grids", "metrics", "paper", "plot", "systems")
+_MODULES = ("data", "engines", "errors", "grids", "metrics", "plot", "systems")
 
 __all__ = ["__version__", *_NAMES, *_MODULES]
 
@@ -44,10 +45,10 @@ if TYPE_CHECKING:
     from pnde import errors as errors
     from pnde import grids as grids
     from pnde import metrics as metrics
-    from pnde import paper as paper
     from pnde import plot as plot
     from pnde import systems as systems
     from pnde.checking import check as check
+    from pnde.checking import project as project
     from pnde.config import Config as Config
     from pnde.data import open_data as open_data
     from pnde.data import select as select

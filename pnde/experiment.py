@@ -7,6 +7,7 @@ there already is used as it is, so an experiment that was stopped goes on by run
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,16 +21,19 @@ import xarray as xr
 from pnde import systems
 from pnde.config import Config
 from pnde.data import open_data, save_data, select, split_data, time_matrix
-from pnde.errors import ConfigError, RunError, SolveError, nearest
+from pnde.errors import ConfigError, RunError, SolveError
+from pnde.files import damaged, make_folder, read_json, write_bytes, write_json
+from pnde.forecast import straight_lines
 from pnde.metrics import state_error, table
-from pnde.runs import Run, load, resume, train
-from pnde.runs import folder as disk
+from pnde.models import ModelKind
+from pnde.runs import Run, has_weights, is_run, load, resume, train
+from pnde.runs.lock import locked
 from pnde.systems import System, law_for, system_of
 
 logger = logging.getLogger("pnde")
 
 FILE = "experiment.json"
-ANGULAR = "angular-"
+_DATA = ("data.nc", "data-angular.nc")
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Experiment:
     """Models on one data set.
 
     - `source`: the name of a built-in system, the file of a power grid, or a data file.
-    - `models`: such as `("nde", "snde:10", "pnde")`, the number being γ; `"angular-nde"` learns a pendulum's angles.
+    - `models`: their kinds, by name such as `("nde", "snde:10", "pnde")`; see `pnde.models.ModelKind`.
     - `config`: the settings that the models share.
     - `parameters`: of the system.
     - `law`, `order`: of the user's own data; see `pnde.train`.
@@ -55,40 +59,49 @@ class Experiment:
         """The system that is simulated, if it is not a data file that is learned from."""
         return system_for(self.source, self.parameters)
 
+    @cached_property
+    def kinds(self) -> tuple[ModelKind, ...]:
+        """The kinds of the models."""
+        return tuple(ModelKind.parse(name) for name in self.models)
+
     def run(self, folder: Path, progress: bool = True) -> pd.DataFrame:
-        """Do everything that has not been done yet; the table of results."""
+        """Do everything that has not been done yet; the table of results.
+
+        **Raises:** `pnde.errors.RunError` if another process is at it.
+        """
         system = self.system
         if system is None and law_for(open_data(self.source), self.law) is None:
-            constrained = [name for name in self.models if settings(name)["method"] != "nde"]
+            constrained = [str(kind) for kind in self.kinds if kind.method != "nde"]
             if constrained:  # known before an unconstrained model has been trained for minutes
                 raise ConfigError(
                     f"the model {constrained[0]} needs a law: name one with --law FILE.py:NAME, or "
                     "train the plain model alone with --models nde"
                 )
-        runs, _ = self.train(folder, progress)
-        if not runs:
-            raise SolveError("none of the models could be trained")
-        return evaluate(runs, folder, system)
+        with locked(folder):
+            runs, _ = self.train(folder, progress)
+            if not runs:
+                raise SolveError("none of the models could be trained")
+            return evaluate(runs, folder, system)
 
     def train(
         self, folder: Path, progress: bool = True
     ) -> tuple[dict[str, Run], dict[str, SolveError]]:
-        """Train what has not been trained yet; the runs, and why the others could not be trained."""
-        runs, failures, system = {}, {}, self.system
-        for name in self.models:
+        """Train what has not been trained yet; the runs by model, and why the others could not be trained."""
+        runs, failures = {}, {}
+        for kind in self.kinds:
             try:
-                runs[name] = self._model(folder, name, system, progress)
+                runs[str(kind)] = self._model(folder, kind, progress)
             except SolveError as error:
                 # A model that cannot be trained is a result too (SNDE on Lotka-Volterra in the paper).
-                logger.warning("%s could not be trained: %s", name, error)
-                failures[name] = error
+                logger.warning("%s could not be trained: %s", kind.label, error)
+                failures[str(kind)] = error
         return runs, failures
 
-    def _model(self, folder: Path, name: str, system: System | None, progress: bool) -> Run:
-        path = folder / slug(name)
-        if (path / "config.toml").exists():
+    def _model(self, folder: Path, kind: ModelKind, progress: bool) -> Run:
+        path, system = folder / kind.slug, self.system
+        if is_run(path):
             return resume(path, self.law, progress=progress)
-        data = Path(self.source) if system is None else self._data(folder, name, system)
+        data = Path(self.source) if system is None else self._data(folder, kind, system)
         return train(
             data,
             self.law,
@@ -96,14 +109,13 @@ class Experiment:
             config=self.config,
             folder=path,
             progress=progress,
-            **settings(name),
+            **kind.settings,
         )
 
-    def _data(self, folder: Path, name: str, system: System) -> Path:
-        angular = name.startswith(ANGULAR)
-        path = folder / ("data-angular.nc" if angular else "data.nc")
+    def _data(self, folder: Path, kind: ModelKind, system: System) -> Path:
+        angular = kind.coordinates == "angular"
+        path = folder / _DATA[angular]
         if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
             if angular:
                 system = angular_twin(system)
             save_data(simulate(system, self.config), path)
@@ -137,49 +149,32 @@ def simulate(system: System, config: Config) -> xr.Dataset:
     return split_data(ds, *counts)
 
 
-def settings(name: str) -> dict[str, Any]:
-    """`"snde:10"` as settings: method and γ.
-
-    **Raises:** `pnde.errors.ConfigError` if the name is not a method, or γ is missing or not a number.
-    """
-    method, _, gamma = name.removeprefix(ANGULAR).partition(":")
-    if method not in ("nde", "snde", "pnde"):
-        raise ConfigError(f"there is no model {name!r}{nearest(name, ('nde', 'snde', 'pnde'))}")
-    if method != "snde" and gamma:
-        raise ConfigError(f"only snde has a γ: write {method!r}, not {name!r}")
-    if method == "snde" and not gamma:
-        raise ConfigError("snde needs its γ, such as snde:10")
-    try:
-        return {"method": method, **({"gamma": float(gamma)} if gamma else {})}
-    except ValueError:
-        raise ConfigError(f"the γ of {name!r} is not a number") from None
-
-
-def slug(name: str) -> str:
-    """The folder name of a model: `snde:10` is `snde-10`."""
-    return name.replace(":", "-")
-
-
 def evaluate(runs: dict[str, Run], folder: Path, system: System | None) -> pd.DataFrame:
-    """Forecast the test trajectories with each run; write forecasts, table and figures, and return the table."""
+    """Forecast the test trajectories with each run; write forecasts, table and figures, and return the table.
+
+    The last rows of the table are of models that have learned nothing; see `pnde.forecast.straight_lines`.
+    """
     import matplotlib.pyplot as plt
 
     from pnde import plot
 
-    truth, forecasts, measures = None, {}, {}
-    for name, run in runs.items():
-        own_truth, forecast = _forecast(run, name, folder, system)
-        if truth is None or not name.startswith(ANGULAR):
-            truth = own_truth
+    truth, forecasts, measures, plain = None, {}, {}, None
+    for run in runs.values():
+        own_truth, forecast = _forecast(run, folder, system)
+        if truth is None or run.model.kind.coordinates == "given":
+            truth, plain = own_truth, run.data
         forecasts[run.label] = forecast
         measures[run.label] = {} if system is None else system.measures(forecast)
-        save_data(forecast, folder / f"forecast-{slug(name)}.nc")
-    assert truth is not None
+        save_data(forecast, folder / f"forecast-{run.model.kind.slug}.nc")
+    assert truth is not None and plain is not None
     # The state error is told at the end of the training horizon, the constraint error over all of the test horizon.
     times = next(iter(runs.values())).data.coords.get("time")
     horizon = None if times is None else min(float(times.max()), _end(truth))
-    results = table(forecasts, at=horizon).join(pd.DataFrame.from_dict(measures, orient="index"))
-    disk.write_bytes(folder / "table.csv", results.to_csv().encode())
+    rows = dict(forecasts)
+    if list(plain["state"].values) == list(truth["state"].values):
+        rows |= straight_lines(plain, truth)
+    results = table(rows, at=horizon).join(pd.DataFrame.from_dict(measures, orient="index"))
+    write_bytes(folder / "table.csv", results.to_csv().encode())
     with plot.style():
         figures = {"errors": plot.errors(forecasts)}
         if system is not None:
@@ -187,16 +182,14 @@ def evaluate(runs: dict[str, Run], folder: Path, system: System | None) -> pd.Da
         elif truth.sizes["state"] > 1:
             figures["phase"] = plot.phase(truth, forecasts)
         for name, axes in figures.items():
-            np.atleast_1d(axes).flat[0].figure.savefig(folder / f"{name}.png")
+            plot.save(axes, folder / f"{name}.png")
     plt.close("all")
     return results
 
 
-def _forecast(
-    run: Run, name: str, folder: Path, system: System | None
-) -> tuple[xr.Dataset, xr.Dataset]:
+def _forecast(run: Run, folder: Path, system: System | None) -> tuple[xr.Dataset, xr.Dataset]:
     """The test trajectories and their forecast; both in Cartesian coordinates for a model of angles."""
-    angular = name.startswith(ANGULAR)
+    angular = run.model.kind.coordinates == "angular"
     if system is None:
         truth = select(run.data, "test")
         return truth, run.rollout(truth)
@@ -214,24 +207,25 @@ def cartesian(
     """Truth (the run's test trajectories by default) and forecast, with a pendulum's angles turned into positions."""
     truth = select(run.data, "test") if truth is None else truth
     system = system_of(run.data)
-    if isinstance(system, systems.pendulum) and run.model.features == "angles":
+    if isinstance(system, systems.pendulum) and run.model.kind.coordinates == "angular":
         truth, forecast = system.cartesian(truth), system.cartesian(forecast)
         forecast["state_error"] = state_error(truth, forecast)
     return truth, forecast
-
-
-def file_name(label: str) -> str:
-    """A run's label as a part of a file's name."""
-    return label.lower().replace(" ", "-").replace("γ=", "")
 
 
 def _end(ds: xr.Dataset) -> float:
     return float(np.nanmax(time_matrix(ds)))
 
 
-def write(folder: Path, experiment: Experiment, law: str | None) -> None:
-    """Note in the folder what the experiment is, for `pnde resume`; `law` is `FILE.py:NAME`."""
-    disk.write_json(
+def write(folder: Path, experiment: Experiment, law: str | None) -> list[Path]:
+    """Begin a folder, and note in it what the experiment is, for `pnde resume`; the folders that were made.
+
+    **Arguments:**
+
+    - `law`: as `FILE.py:NAME`.
+    """
+    made = make_folder(folder)
+    write_json(
         folder / FILE,
         {
             "source": experiment.source,
@@ -242,42 +236,62 @@ def write(folder: Path, experiment: Experiment, law: str | None) -> None:
             "order": experiment.order,
         },
     )
+    return made
+
+
+def take_back(folder: Path, made: list[Path]) -> None:
+    """Remove what an experiment that came to nothing has written, and the folders `made` for it; nothing else.
+
+    Where a model has been trained, or has a checkpoint to go on from, everything stays.
+    """
+    if any(is_run(path) for path in folder.iterdir()):
+        return
+    for name in (FILE, *_DATA):
+        (folder / name).unlink(missing_ok=True)
+    for path in made[::-1]:
+        with contextlib.suppress(OSError):  # it holds something of the user's
+            path.rmdir()
 
 
 def read(folder: Path, law: Any = None) -> Experiment:
     """The experiment in a folder.
 
-    **Raises:** `pnde.errors.RunError` if there is none.
+    **Raises:** `pnde.errors.RunError` if there is none, or what it holds is damaged.
     """
     if not (folder / FILE).exists():
         raise RunError(f"{folder} is neither a run folder nor an experiment folder")
-    facts = disk.read_json(folder / FILE)
+    facts = read_json(folder / FILE)
     if facts.get("law") and law is None:
         raise RunError(
-            f"{folder} uses the law {facts['law']}, which is code of its own: pass it again with --law"
+            f"{folder} uses the law {str(facts['law'])[:80]!r}, which is code of its own: pass it again with --law"
         )
     try:
-        return Experiment(
-            facts["source"],
-            tuple(facts["models"]),
+        experiment = Experiment(
+            str(facts["source"]),
+            tuple(str(name) for name in facts["models"]),
             Config.make(**facts["config"]),
-            facts["parameters"],
+            dict(facts["parameters"]),
             law,
             facts["order"],
         )
-    except (KeyError, TypeError) as error:
-        raise disk.damaged(folder / FILE, error) from None
+        # The names are parts of paths: only those of models pass.
+        _ = experiment.kinds
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        raise damaged(folder / FILE, error) from None
+    if experiment.order not in (None, 1, 2):
+        raise damaged(folder / FILE, ValueError(f"order {experiment.order!r}"))
+    return experiment
 
 
 def runs_in(folder: Path, law: Any = None) -> list[Run]:
     """The run in a run folder, or those of an experiment."""
-    if (folder / "config.toml").exists():
+    if is_run(folder):
         return [load(folder, law)]
     if not folder.is_dir():
         raise RunError(f"there is no run folder {folder}")
     experiment = read(folder, law)
-    paths = [folder / slug(name) for name in experiment.models]
-    runs = [load(path, law) for path in paths if (path / "weights.safetensors").exists()]
+    paths = [folder / kind.slug for kind in experiment.kinds]
+    runs = [load(path, law) for path in paths if has_weights(path)]
     if not runs:
         raise RunError(f"no model in {folder} has been trained yet; pnde resume {folder} goes on")
     return runs

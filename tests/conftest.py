@@ -7,6 +7,26 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import numpy as np
 import pytest
+from jaxtyping import install_import_hook
+
+# Types and shapes that the embedded engine names are checked wherever a test calls it.
+install_import_hook("pnde.engines.jax", "beartype.beartype")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--campaign",
+        type=int,
+        default=200,
+        metavar="N",
+        help="cases of each kind in tests/campaigns (default: 200)",
+    )
+
+
+@pytest.fixture
+def campaign_size(request):
+    """How many cases a campaign runs: `--campaign N`."""
+    return request.config.getoption("--campaign")
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +79,13 @@ def make_model():
         )
 
     return make
+
+
+@pytest.fixture
+def plain_engine(monkeypatch):
+    """Runs are trained by `tests.plain_engine`, in no time."""
+    from plain_engine import PlainEngine
+
+    from pnde.runs import lifecycle
+
+    monkeypatch.setattr(lifecycle, "get", lambda name="auto": PlainEngine())

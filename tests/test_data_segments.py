@@ -89,12 +89,13 @@ def test_number_of_segments_is_that_of_the_paper(points, expected):
 
 def test_segments_go_around_gaps():
     ds = numbered(2, 12)
-    ds["u"][0, 5, 1] = np.nan
+    ds["u"][0, 5] = np.nan
     cutted = segments(ds, 3)
     assert cutted.trajectory.tolist() == [0, 0, 1, 1, 1]
     assert cutted.start.tolist() == [0, 6, 0, 3, 6]
     assert cutted.u.shape == (5, 4, 2)
     assert cutted.steps == 3
+    assert cutted.known is None
     for u, t, row, start in zip(cutted.u, cutted.t, cutted.trajectory, cutted.start, strict=True):
         np.testing.assert_array_equal(u[:, 0], 100 * row + start + np.arange(4))
         np.testing.assert_allclose(t, 0.1 * (start + np.arange(4)))
@@ -117,14 +118,20 @@ def test_segments_never_hold_a_gap_and_cover_each_stretch(known, steps):
     np.testing.assert_array_equal(np.diff(cutted.u[:, :, 0], axis=1), 1)
 
 
-def test_uniform():
-    assert segments(numbered(), 4).uniform
+def test_segments_share_one_grid_if_all_have_it():
+    cutted = segments(numbered(), 4)
+    assert cutted.grid.shape == (5,) and cutted.grid[0] == 0
+    np.testing.assert_allclose(cutted.grid, 0.1 * np.arange(5), rtol=1e-14)
+    np.testing.assert_allclose(cutted.start_time[:2], [0, 0.4])
     epoch = numbered(2, 9)
-    assert segments(epoch.assign_coords(time=epoch["time"] + 1.7e9), 4).uniform
-    uneven = epoch.assign_coords(time=epoch["time"] ** 2)
-    cutted = segments(uneven, 4)
-    assert not cutted.uniform
-    np.testing.assert_array_equal(cutted.relative_times[:, 0], 0)
+    late = segments(epoch.assign_coords(time=epoch["time"] + 1.7e9), 4)
+    np.testing.assert_allclose(late.grid, 0.1 * np.arange(5), atol=5e-7)
+    assert late.start_time.dtype == np.float64
+    np.testing.assert_array_equal(late.start_time, 1.7e9 + 0.1 * np.array([0, 4, 0, 4]))
+    uneven = segments(epoch.assign_coords(time=epoch["time"] ** 2), 4)
+    assert uneven.grid.shape == (4, 5)
+    np.testing.assert_array_equal(uneven.grid[:, 0], 0)
+    np.testing.assert_allclose(uneven.t[1], (0.1 * np.arange(4, 9)) ** 2)
 
 
 def test_no_segment_left():
@@ -154,7 +161,24 @@ def test_normaliser_leaves_still_states_alone():
     u[..., 2] = 1e-13 * noise  # rounding noise around zero
     scale = Normaliser.fit(make_dataset(u, np.arange(50)))
     assert scale.std[0] == pytest.approx(1, rel=0.2)
-    np.testing.assert_array_equal(scale.std[1:], 1)
+    # By their size, or that of the largest state.
+    np.testing.assert_allclose(
+        scale.std[1:], [1, np.abs(noise).max(), np.abs(noise).max()], rtol=1e-4
+    )
+    assert scale.speed[0] == pytest.approx(2**0.5, rel=0.2)
+    np.testing.assert_array_equal(scale.speed[2:], 0)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e3, 1e9])
+def test_scales_do_not_depend_on_units(factor):
+    noise = np.random.default_rng(0).standard_normal((2, 50, 2))
+    u, times = noise * [1, 1e-3] + [0, 5], np.arange(50)
+    one = Normaliser.fit(make_dataset(u, times))
+    other = Normaliser.fit(make_dataset(factor * u, times))
+    np.testing.assert_allclose(other.std, factor * one.std, rtol=1e-12)
+    np.testing.assert_allclose(other.speed, factor * one.speed, rtol=1e-12)
+    slow = Normaliser.fit(make_dataset(u, factor * times))
+    np.testing.assert_allclose(slow.speed, one.speed / factor, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("units", "least"), [(("m", "m", "m/s"), 1e-3), (None, 1e-6)])

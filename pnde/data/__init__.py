@@ -4,19 +4,32 @@ Everything here is an ``xarray.Dataset`` in one layout (see `make_dataset`), in 
 physical units.
 """
 
+from ._angles import describe_jumps, unwrap, wrapped
+from ._attributes import table_of as attribute_table
+from ._completing import complete
+from ._differentiating import differentiate
+from ._interpolating import OntoManifold
 from ._layout import make_dataset, state_index, time_label, time_matrix
-from ._normalising import Normaliser
+from ._normalising import Normaliser, mean_velocity
 from ._reading import open_data
 from ._saving import save_data
 from ._segmenting import Segments, segments
 from ._splitting import cut, select, split_data
 from ._summary import state_table, summary
+from ._velocities import check_velocities
 
 __all__ = [
     "Normaliser",
+    "OntoManifold",
     "Segments",
+    "attribute_table",
+    "check_velocities",
+    "complete",
     "cut",
+    "describe_jumps",
+    "differentiate",
     "make_dataset",
+    "mean_velocity",
     "open_data",
     "save_data",
     "segments",
@@ -27,4 +40,6 @@ __all__ = [
     "summary",
     "time_label",
     "time_matrix",
+    "unwrap",
+    "wrapped",
 ]

@@ -1,7 +1,8 @@
-"""The scale on which the network sees the states."""
+"""The scales on which the network sees the states, and gives their velocities."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,10 @@ import xarray as xr
 
 from pnde.errors import DataError
 
+from ._layout import time_matrix
 from ._splitting import select
 
-# A state that moves less than this, relative to its size, is left unscaled. The reference has this
+# A state that moves less than this, relative to its size, is scaled by its size. The reference has this
 # rule for its grid only, where the states are of size one, as an absolute bound.
 SMALLEST = 1e-4
 # Rounding noise: nothing, beside the largest state of the data set.
@@ -25,21 +27,27 @@ QUIET = 1e-3
 class Normaliser:
     """z = (u − mean) / std, for each state.
 
-    **Attributes:** `mean`, `std`: ``(n,)``, physical units, `std` never zero.
+    **Attributes:**
+
+    - `mean`, `std`: ``(n,)``, physical units, `std` never zero.
+    - `speed`: root mean square of the states' velocities, ``(n,)``, physical units; 0 for a state that stands still.
     """
 
     mean: np.ndarray
     std: np.ndarray
+    speed: np.ndarray
 
     @classmethod
     def fit(cls, ds: xr.Dataset) -> Normaliser:
-        """Mean and sample standard deviation (n − 1) over time and trajectories.
+        """Mean and sample standard deviation (n − 1) over time and trajectories, and typical speeds.
 
         Of a data set with splits, ``train`` and ``valid`` count, as in the paper's reference code;
         of one without, all trajectories. Missing samples are left out, state by state. A standard
-        deviation below 1e-4 of the state's largest value, or below 1e-10 of that of all states, is
-        replaced by 1, so that a state that stands still does not turn into magnified noise. Of
-        states with the same unit, none is scaled by less than 1e-3 of the largest deviation.
+        deviation below 1e-4 of the state's largest value is replaced by that value, and one below
+        1e-10 of the largest value of all states by this, so that a state that stands still does not
+        turn into magnified noise. Of states with the same unit, none is scaled by less than 1e-3 of
+        the largest deviation, nor is its speed less than that part of the largest. Speeds are
+        differences of successive known samples over their times.
         """
         if "split" in ds.coords:
             present = set(ds["split"].values.astype(str).tolist())
@@ -57,13 +65,11 @@ class Normaliser:
         mean = np.where(known, u, 0.0).sum(axis=0) / counts
         variance = (np.where(known, u - mean, 0.0) ** 2).sum(axis=0) / (counts - 1)
         std = np.sqrt(variance)
-        largest = np.where(known, np.abs(u), 0.0).max(axis=0)
-        still = (std <= SMALLEST * largest) | (std <= NOISE * largest.max())
+        size = np.where(known, np.abs(u), 0.0).max(axis=0)
+        std = np.where(std <= SMALLEST * size, size, std)
         units = ds["units"].values if "units" in ds.coords else np.full(n, "")
-        for unit in set(units.tolist()) - {""}:
-            same = units == unit
-            std[same] = np.maximum(std[same], QUIET * std[same].max())
-        return cls(mean, np.where(still, 1.0, std))
+        std = np.where(std <= NOISE * size.max(), size.max() or 1.0, std)
+        return cls(mean, _not_quiet(std, units), _speeds(ds, units))
 
     def normalise(self, u: np.ndarray) -> np.ndarray:
         """States ``(..., n)`` as the network sees them."""
@@ -72,3 +78,37 @@ class Normaliser:
     def restore(self, z: np.ndarray) -> np.ndarray:
         """The inverse of `normalise`: states ``(..., n)`` in physical units."""
         return self.mean + self.std * z
+
+
+def mean_velocity(ds: xr.Dataset) -> np.ndarray:
+    """The way of all trajectories over their time, state by state, ``(n,)``; 0 where there are no two samples."""
+    return np.array([sum(way) / (sum(span) or 1.0) for way, span in _ways(ds)])
+
+
+def _ways(ds: xr.Dataset) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each state the differences between successive known samples, and those of their times."""
+    u, times = ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
+    for i in range(u.shape[-1]):
+        known = [np.isfinite(row) & np.isfinite(t) for row, t in zip(u[..., i], times, strict=True)]
+        way, span = (
+            np.concatenate([np.diff(row[k]) for row, k in zip(rows, known, strict=True)])
+            for rows in (u[..., i], times)
+        )
+        yield way, span
+
+
+def _speeds(ds: xr.Dataset, units: np.ndarray) -> np.ndarray:
+    """Root mean square of the differences of successive known samples over their times, ``(n,)``."""
+    ways = [(way / span) ** 2 for way, span in _ways(ds)]
+    out = np.array([np.sqrt(squares.mean()) if squares.size else 0.0 for squares in ways])
+    moving = out > NOISE * out.max()
+    return np.where(moving, _not_quiet(out, units), 0.0)
+
+
+def _not_quiet(scale: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Scales of which none is nothing beside the others in the same unit."""
+    out = scale.copy()
+    for unit in set(units.tolist()) - {""}:
+        same = units == unit
+        out[same] = np.maximum(out[same], QUIET * out[same].max())
+    return out

@@ -10,6 +10,7 @@ import numpy as np
 
 from pnde.config import Config
 from pnde.laws import Constraint
+from pnde.models.kind import ModelKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,8 @@ class Model:
     - `config`: method, γ, network, projection, solvers.
     - `mean`, `std`: what the network's inputs are normalised by, `(n,)`, physical units (paper, Appendix F.3).
     - `constraint`: the law, bound to `states`; `None` for a model without one.
+    - `speed`: what the network's outputs are multiplied by, one for each, `(outputs,)`, physical units; `None` for
+        outputs that are physical themselves (the paper's).
     - `order`: 2 if u = (q, q̇) and the network gives accelerations, else 1.
     - `features`: `"state"`, the normalised state; or `"angles"`, for u = (θ, ω): sin θ, cos θ and normalised ω.
     - `metric`: M of the inner product vᵀMw: `None`, weights `(n,)`, a matrix `(n, n)`, or a function of u giving
@@ -31,6 +34,7 @@ class Model:
     config: Config
     mean: np.ndarray
     std: np.ndarray
+    speed: np.ndarray | None = None
     constraint: Constraint | None = None
     order: Literal[1, 2] = 1
     features: Literal["state", "angles"] = "state"
@@ -45,3 +49,13 @@ class Model:
         outputs = n // 2 if self.order == 2 else n
         network = self.config.network
         return (inputs, *(network.width,) * network.layers, outputs)
+
+    @property
+    def kind(self) -> ModelKind:
+        """Method, γ and coordinates."""
+        config = self.config
+        return ModelKind(
+            config.method,
+            config.gamma if config.method == "snde" else None,
+            "angular" if self.features == "angles" else "given",
+        )

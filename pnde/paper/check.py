@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 from pnde import __version__
+from pnde.files import write_bytes, write_json
 from pnde.paper.claims import CLAIMS
 from pnde.paper.claims.finding import Finding
 from pnde.paper.results import Results
 from pnde.paper.tables.writing import markdown
-from pnde.runs import folder as disk
 
 
 def check(results: Results) -> dict[str, Finding]:
@@ -20,8 +20,8 @@ def check(results: Results) -> dict[str, Finding]:
     **Returns:** the findings by name. A claim that does not hold is a finding like any other.
     """
     findings = {name: claim(results) for name, claim in CLAIMS.items()}
-    disk.write_bytes(results.folder / "check.md", report(results, findings).encode())
-    disk.write_json(results.folder / "check.json", _record(results, findings))
+    write_bytes(results.folder / "check.md", report(results, findings).encode())
+    write_json(results.folder / "check.json", _record(results, findings))
     return findings
 
 

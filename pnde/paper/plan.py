@@ -9,8 +9,8 @@ from typing import Any
 from pnde.config import Config
 from pnde.errors import ConfigError, RunError
 from pnde.experiment import Experiment
+from pnde.files import damaged, make_folder, read_json, write_json
 from pnde.paper.studies import STUDIES, Study, study
-from pnde.runs import folder as disk
 
 FILE = "paper.json"
 PRESETS = {"quick": "quick", "full": "paper"}
@@ -95,7 +95,8 @@ class Plan:
             raise ConfigError(
                 f"{folder} is not empty and holds no reproduction of the paper; name another folder with -o"
             )
-        disk.write_json(folder / FILE, asdict(plan))
+        make_folder(folder)
+        write_json(folder / FILE, asdict(plan))
         return plan
 
     @classmethod
@@ -108,8 +109,8 @@ class Plan:
             raise RunError(
                 f"{folder} holds no reproduction of the paper; pnde paper -o {folder} makes one"
             )
-        facts = disk.read_json(folder / FILE)
+        facts = read_json(folder / FILE)
         try:
             return cls(**{**facts, "studies": tuple(facts["studies"])})
         except (KeyError, TypeError) as error:
-            raise disk.damaged(folder / FILE, error) from None
+            raise damaged(folder / FILE, error) from None

@@ -11,16 +11,16 @@ from pathlib import Path
 import xarray as xr
 
 from pnde.data import open_data, save_data, select
-from pnde.experiment import FILE, angular_twin, cartesian, slug, write
+from pnde.experiment import FILE, angular_twin, cartesian, write
+from pnde.files import make_folder, write_json
 from pnde.paper.check import check
 from pnde.paper.draw import draw
 from pnde.paper.measure import measure
 from pnde.paper.plan import FILE as PLAN
 from pnde.paper.plan import Plan
 from pnde.paper.results import EVALUATION, FAILURES, Results
-from pnde.paper.studies import ANGULAR_NDE, Study, study, unconstrained
+from pnde.paper.studies import ANGULAR_NDE, Study, slug, study, unconstrained
 from pnde.runs import Run
-from pnde.runs import folder as disk
 
 logger = logging.getLogger("pnde")
 
@@ -66,7 +66,7 @@ def run_study(results: Results, study: Study, seed: int, progress: bool = True) 
         runs, failures = replace(experiment, models=(model,)).train(path, progress)
         if failures:
             failed = {**failed, model: str(failures[model])}
-            disk.write_json(path / FAILURES, failed)
+            write_json(path / FAILURES, failed)
         else:
             _evaluate(results, study, seed, model, runs[model])
 
@@ -79,7 +79,7 @@ def _forget_programs() -> None:
 
 def _evaluate(results: Results, study: Study, seed: int, model: str, run: Run) -> None:
     folder = results.path(study.name, seed) / EVALUATION
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     if study.long and (unconstrained(model) or model == "pnde"):
         t_end, dt, count = study.long
         start = select(run.data, "test").isel(trajectory=slice(count))

@@ -12,9 +12,10 @@ import xarray as xr
 
 from pnde.data import open_data, time_matrix
 from pnde.errors import RunError
-from pnde.experiment import slug, system_for
+from pnde.experiment import system_for
+from pnde.files import read_json
 from pnde.paper.plan import Plan
-from pnde.paper.studies import Study, label, study
+from pnde.paper.studies import Study, label, slug, study
 from pnde.runs import Run, load
 from pnde.runs import folder as disk
 
@@ -96,13 +97,13 @@ class Results:
     def report(self, name: str, model: str, seed: int) -> tuple[dict[str, Any], pd.DataFrame]:
         """What was written of a training: report and history."""
         path = self.path(name, seed) / slug(model)
-        return disk.read_json(path / "report.json"), disk.read_history(path)
+        return read_json(path / disk.REPORT), disk.frame_of(disk.read_history(path))
 
     def failures(self, name: str, seed: int | None = None) -> dict[str, str]:
         """Why models could not be trained, by model."""
         seed = 1 if seed is None else seed
         path = self.path(name, seed) / FAILURES
-        return disk.read_json(path) if path.exists() else {}
+        return read_json(path) if path.exists() else {}
 
     def attempted(self, name: str, model: str, seed: int = 1) -> bool:
         """Whether a model has been trained, or been tried to."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pnde.errors import ConfigError, nearest
+from pnde.models import ModelKind
 
 ANGULAR_NDE = "angular-nde"
 
@@ -18,7 +19,7 @@ class Study:
     - `name`, `title`: in folders and options, and in figures and tables.
     - `source`, `parameters`: the system, as `pnde.experiment.Experiment` takes it.
     - `code`: what changes where the authors' code differs from the paper's text: `source` and `parameters`.
-    - `models`: as in `pnde.experiment`.
+    - `models`: as in `pnde.experiment.Experiment`.
     - `preset`: the system's name in the presets; `quick`: settings on top of its quick preset.
     - `t_end`, `dt`: test horizon and sampling of the figures, which are those of the authors' code but for a coarser
         dt of the slow systems; `table_t_end`: T of the paper's Table IV, the text's test horizon.
@@ -52,19 +53,22 @@ class Study:
 
 def unconstrained(name: str) -> bool:
     """Whether a model has no law."""
-    return name in ("nde", ANGULAR_NDE)
+    return ModelKind.parse(name).method == "nde"
 
 
 def gamma(name: str) -> float:
     """The γ of `snde:10`."""
-    return float(name.partition(":")[2])
+    return ModelKind.parse(name).gamma or 0.0
 
 
 def label(name: str) -> str:
-    """What figures and tables call a model, as `pnde.runs.model_label`."""
-    if name.startswith("snde:"):
-        return f"SNDE γ={gamma(name):g}"
-    return "angular NDE" if name == ANGULAR_NDE else name.upper()
+    """What figures and tables call a model."""
+    return ModelKind.parse(name).label
+
+
+def slug(name: str) -> str:
+    """A model's name as a part of a file's."""
+    return ModelKind.parse(name).slug
 
 
 def _pendulum(n: int) -> Study:

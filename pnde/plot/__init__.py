@@ -10,6 +10,7 @@ from ._errors import errors
 from ._grid import active_power, diagram, voltage
 from ._history import history
 from ._phase import phase
+from ._saving import save
 from ._style import style
 from ._trajectories import trajectories
 
@@ -21,6 +22,7 @@ __all__ = [
     "errors",
     "history",
     "phase",
+    "save",
     "style",
     "trajectories",
     "voltage",

@@ -1,149 +1,213 @@
-"""The run folder: what is on disk, written so that a kill at any moment loses nothing that was there.
+"""The run folder: what is on disk.
 
+run.json              the record: engine, law, data, checksums; see `pnde.runs.record`
 config.toml           every setting
-model.json            states, law, normaliser: what the weights belong to
 data.nc               the data set, unless it was read from a file
-weights.safetensors   best weights so far
+weights.safetensors   the best weights, once the run is complete
 history.csv           a row for each epoch
-checkpoint/           state.safetensors: all that the next epoch depends on
+checkpoint/           state.safetensors: all that the next epoch and the end depend on
 report.json           versions, engine, timings, errors
 """
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pnde.config import Config
-from pnde.engines import TrainingState
 from pnde.errors import ConfigError, RunError
+from pnde.files import (
+    cannot_write,
+    checksum,
+    damaged,
+    read_bytes,
+    write_bytes,
+    write_json,
+)
 from pnde.models import Weights
+from pnde.runs import record
+from pnde.training import EpochRow, Progress
 
-CHECKPOINT = Path("checkpoint") / "state.safetensors"
+CONFIG = "config.toml"
+DATA = "data.nc"
+WEIGHTS = "weights.safetensors"
+HISTORY = "history.csv"
+REPORT = "report.json"
+INNER = "checkpoint"
+CHECKPOINT = f"{INNER}/state.safetensors"
 
+RECORD = record.NAME
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file in one step: readers see the old content or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+FILES = (CONFIG, DATA, WEIGHTS, HISTORY, REPORT, CHECKPOINT, RECORD)
 
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    write_bytes(path, (json.dumps(content, indent=2) + "\n").encode())
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise damaged(path, error) from None
+# No configuration is as large.
+_LARGEST_CONFIG = 2**20
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write named arrays, with a checksum of their values in the header.
+
+    **Raises:** `pnde.errors.RunError` if the disk does not take them.
+    """
     from safetensors.numpy import save
 
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    write_bytes(path, save(contiguous))
+    write_bytes(path, save(contiguous, {"sha256": _checksum_of(contiguous)}))
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file that `write_arrays` wrote.
+
+    **Raises:** `pnde.errors.RunError` if it is missing or damaged.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    content = read_bytes(path)
     try:
-        return load(path.read_bytes())
-    except (OSError, SafetensorError) as error:
+        arrays = load(content)
+        # The header is JSON behind its length, which safetensors has checked by now.
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        given = header.get("__metadata__", {}).get("sha256")
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(path, error) from None
+    if given != _checksum_of(arrays):
+        raise damaged(path, ValueError("its checksum is another"))
+    return arrays
 
 
-def write_state(folder: Path, state: TrainingState) -> None:
-    """Checkpoint: the training state, and the best weights for whoever loads the unfinished run."""
-    groups = {"weights": state.weights, "optimiser": state.optimiser, "best": state.best_weights}
+def write_progress(folder: Path, progress: Progress) -> None:
+    """The checkpoint, and the history so far for whoever looks at it."""
+    inner = folder / INNER
+    if inner.is_symlink():
+        raise RunError(f"{inner} is a link: a run keeps to its own folder")
+    try:
+        inner.mkdir(exist_ok=True)  # a folder that was removed meanwhile is not made anew
+    except OSError as error:
+        raise cannot_write(inner, error) from None
+    groups = {
+        "weights": progress.weights,
+        "best": progress.best_weights,
+        "engine": progress.state or {},
+    }
     arrays = {f"{g}.{name}": array for g, group in groups.items() for name, array in group.items()}
-    arrays["epoch"] = np.array(state.epoch)
-    arrays["best_loss"] = np.array(state.best_loss)
-    arrays["recent_steps"] = state.recent_steps
+    arrays["history"] = np.array(progress.history, dtype=float)
     write_arrays(folder / CHECKPOINT, arrays)
-    write_arrays(folder / "weights.safetensors", state.best_weights)
+    write_history(folder, progress)
 
 
-def read_state(folder: Path) -> TrainingState:
+def read_progress(folder: Path) -> Progress | None:
+    """How far a training has come; `None` if it was stopped before its first checkpoint.
+
+    **Raises:** `pnde.errors.RunError` if the checkpoint is damaged.
+    """
     path = folder / CHECKPOINT
+    if not path.exists():
+        return None
     arrays = read_arrays(path)
 
     def group(prefix: str) -> dict[str, np.ndarray]:
         start = prefix + "."
         return {k[len(start) :]: v for k, v in arrays.items() if k.startswith(start)}
 
-    try:
-        return TrainingState(
-            epoch=int(arrays["epoch"]),
-            weights=group("weights"),
-            optimiser=group("optimiser"),
-            best_weights=group("best"),
-            best_loss=float(arrays["best_loss"]),
-            recent_steps=arrays["recent_steps"],
-        )
-    except KeyError as error:
-        raise damaged(path, error) from None
+    history = arrays.get("history")
+    if history is None or history.ndim != 2 or history.shape[1] != len(EpochRow._fields):
+        raise damaged(path, ValueError("it has no history"))
+    rows = tuple(EpochRow(*row) for row in history.tolist())
+    return Progress(group("weights"), group("best"), rows, group("engine"))
 
 
-def read_weights(folder: Path, sizes: tuple[int, ...]) -> Weights:
-    """The best weights, once they are seen to fit the layer sizes."""
-    path = folder / "weights.safetensors"
-    weights = read_arrays(path)
-    for i, shape in enumerate(itertools.pairwise(sizes)):
-        found = weights.get(f"layers.{i}.weight")
-        if found is None or found.shape != shape:
-            is_there = "missing" if found is None else f"of shape {found.shape}"
-            raise RunError(
-                f"{path} does not fit the run's config.toml: layers.{i}.weight is {is_there}, "
-                f"expected {shape}"
-            )
-    return weights
+def write_weights(folder: Path, weights: Weights) -> None:
+    """The best weights of a complete run."""
+    write_arrays(folder / WEIGHTS, weights)
+
+
+def write_config(folder: Path, config: Config) -> None:
+    """Every setting."""
+    write_bytes(folder / CONFIG, config.toml().encode())
 
 
 def read_config(folder: Path) -> Config:
-    if not folder.is_dir():
-        raise RunError(f"there is no run folder {folder}")
-    if not (folder / "config.toml").exists():
-        raise RunError(
-            f"{folder} is not a run folder: it has no config.toml; name a folder that pnde train wrote"
-        )
+    """The settings of a run.
+
+    **Raises:** `pnde.errors.RunError` if they are missing or damaged.
+    """
+    path = folder / CONFIG
     try:
-        return Config.read(folder / "config.toml")
-    except ConfigError as error:
-        raise RunError(f"the run folder is damaged: {error}") from None
+        return Config.parse(read_bytes(path, _LARGEST_CONFIG).decode(), str(path))
+    except (ConfigError, ValueError) as error:
+        raise damaged(path, error) from None
 
 
-def write_history(folder: Path, history: pd.DataFrame) -> None:
-    write_bytes(folder / "history.csv", history.to_csv(index=False).encode())
+def write_history(folder: Path, progress: Progress) -> None:
+    """A row for each epoch."""
+    frame = frame_of(progress.history)
+    write_bytes(folder / HISTORY, frame.to_csv(index=False).encode())
 
 
-def read_history(folder: Path) -> pd.DataFrame:
-    path = folder / "history.csv"
+def frame_of(history: tuple[EpochRow, ...]) -> pd.DataFrame:
+    """The history as a table."""
+    return pd.DataFrame(history, columns=list(EpochRow._fields)).astype({"epoch": int})
+
+
+def write_report(folder: Path, report: Mapping[str, object]) -> None:
+    """Versions, engine, timings, errors."""
+    write_json(folder / REPORT, report)
+
+
+def read_history(folder: Path) -> tuple[EpochRow, ...]:
+    """The history of a complete run, whose file has been seen to be the right one.
+
+    **Raises:** `pnde.errors.RunError` if it cannot be read.
+    """
+    path = folder / HISTORY
     try:
-        # Python reads numbers exactly, so that a resumed run writes the same history as one never stopped.
-        text = pd.read_csv(path, dtype=str)
-        return text.map(float).astype({"epoch": int})
+        # As text first: Python reads numbers exactly.
+        table = pd.read_csv(path, dtype=str)[list(EpochRow._fields)].map(float)
+        return tuple(EpochRow(*row) for row in table.to_numpy().tolist())
     except (OSError, ValueError, KeyError) as error:
         raise damaged(path, error) from None
 
 
-def damaged(path: Path, error: Exception) -> RunError:
-    what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
-    return RunError(
-        f"the run folder is damaged: {path} {what}; restore it from a backup, or train again"
-    )
+def checksums(folder: Path, *names: str) -> dict[str, str]:
+    """The checksums of files of the folder."""
+    return {name: checksum(folder / name) for name in names}
+
+
+def occupied(folder: Path) -> str | None:
+    """A file of a run that the folder holds, or `None`."""
+    return next((name for name in FILES if (folder / name).exists()), None)
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether a run folder holds weights that can be loaded."""
+    return (folder / WEIGHTS).exists() or (folder / CHECKPOINT).exists()
+
+
+def clear(folder: Path, made: list[Path]) -> None:
+    """Take away what a training that came to nothing has written, and the folders `made` for it; nothing else."""
+    for name in FILES:
+        path = folder / name
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+    for path in [folder / INNER, *made[::-1]]:
+        try:
+            path.rmdir()
+        except OSError:  # it holds something of the user's, or was not there
+            continue
+
+
+def _checksum_of(arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -3,9 +3,6 @@
 from pnde.engines import Engine
 from pnde.engines.jax import chain as chain  # registers the operator of chains
 from pnde.engines.jax import network as network  # registers the operator of grids
-from pnde.engines.jax.memory import keep_freed
-
-keep_freed()
 
 
 def load() -> Engine:

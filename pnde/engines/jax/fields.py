@@ -90,6 +90,8 @@ def ambient_velocity(
     if model.features == "angles":
         x = jnp.concatenate([jnp.sin(u[:half]), jnp.cos(u[:half]), x[half:]])
     v = network(model, parameters, x)
+    if model.speed is not None:
+        v = v * model.speed.astype(u.dtype)
     if model.order == 2:
         v = jnp.concatenate([u[half:], v])
     return v if model.physics is None else v + model.physics(u)

@@ -71,7 +71,7 @@ class NetworkJacobian(AbstractJacobian):
         inner = DenseJacobian(dense).factorise(W, method)
         return _Held(inner=inner, network=self.network, rcond=inner.rcond)
 
-    def load_gram(self) -> Float[Array, "2L 2L"]:
+    def load_gram(self) -> Float[Array, "rows rows"]:
         """G Gᵀ of the loads' rows, over the columns of all buses but the slack."""
         network = self.network
         k, i_k, g, s, g_t, s_t = (jnp.asarray(x, self.v.dtype) for x in network.gram_constants)

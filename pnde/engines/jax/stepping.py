@@ -102,8 +102,9 @@ class Slots:
     """How many slots the steps of training get: as few as are needed, for an unused one costs memory traffic too.
 
     `count` is `None` where steps are recomputed instead: for solvers that are not explicit, the backward solve,
-    segments with time grids of their own, and steps too large to store. At the start of an epoch it follows from the
-    steps of the last batches alone, so that a resumed run takes the same programs: others round differently.
+    segments with time grids of their own, and steps too many or too large to store. After each step of training it
+    follows from the steps of the last batches alone, so that a resumed run takes the same programs: others round
+    differently.
     """
 
     _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -114,8 +115,7 @@ class Slots:
     def __init__(self, largest: int, recent: Iterable[float] = ()):
         self._sizes = tuple(size for size in self._SIZES if size <= largest)
         self._recent: deque[float] = deque(recent, maxlen=self.WINDOW)
-        self.count: int | None = None
-        self.next_epoch()
+        self.count = self._enough()
 
     @classmethod
     def for_training(cls, model: Model, segments: Any, recent: Iterable[float] = ()) -> Slots:
@@ -136,25 +136,20 @@ class Slots:
         self.count = more[0] if more else None
         return True
 
-    def next_epoch(self) -> None:
-        """Store again, if the last epoch came to recompute."""
-        self.count = self._enough() if self._sizes else None
-
     def used(self, steps: float) -> None:
         """Note the steps of a batch, and take as many slots as the last ones needed."""
         self._recent.append(steps)
-        if self.count is not None:
-            self.count = self._enough()
+        self.count = self._enough()
 
     def recent_steps(self) -> np.ndarray:
         """The steps of the last batches, which a resumed run starts from."""
         return np.array(self._recent)
 
-    def _enough(self) -> int:
+    def _enough(self) -> int | None:
         needed = max(self._recent, default=0)
-        if len(self._recent) < self.WINDOW:
-            needed = max(needed, self._FIRST)
-        return next((size for size in self._sizes if size >= needed), self._sizes[-1])
+        if len(self._recent) < self.WINDOW and self._sizes:
+            needed = max(needed, min(self._FIRST, self._sizes[-1]))
+        return next((size for size in self._sizes if size >= needed), None)
 
 
 def _step(field, tableau, t0, t1, u, slope, args):

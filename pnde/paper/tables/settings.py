@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 
 from pnde.data import open_data
-from pnde.experiment import slug
 from pnde.paper.results import Results
-from pnde.paper.studies import study
+from pnde.paper.studies import slug, study
 from pnde.paper.tables.writing import Table, number
-from pnde.runs import folder as disk
+from pnde.runs.folder import read_config
+from pnde.runs.record import Record, find_data
 
 
 def settings(results: Results) -> Table | None:
@@ -25,10 +25,9 @@ def settings(results: Results) -> Table | None:
         models = results.models(one.name, seed)
         model = "pnde" if "pnde" in models else models[0]
         path = results.path(one.name, seed)
-        config = disk.read_config(path / slug(model))
-        data = open_data(
-            path / disk.read_json(path / slug(model) / "model.json")["data"].split("/")[-1]
-        )
+        config = read_config(path / slug(model))
+        run_folder = path / slug(model)
+        data = open_data(find_data(run_folder, Record.read(run_folder).data))
         counts = {
             split: int((data["split"] == split).sum()) for split in ("train", "valid", "test")
         }
@@ -49,7 +48,7 @@ def settings(results: Results) -> Table | None:
             "skip connections": "yes" if network.skip else "no",
             "learning rate": optimiser.learning_rate,
             "final learning rate": optimiser.final_learning_rate,
-            "epochs of decay": optimiser.decay_epochs or max(1, optimiser.epochs // 2),
+            "epochs of decay": optimiser.decay_epochs or max(1, (optimiser.epochs or 0) // 2),
             "weight decay": optimiser.weight_decay,
             "batch size": optimiser.batch_size,
             "epochs": optimiser.epochs,

@@ -1,0 +1,48 @@
+"""The `pnde` command."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import click
+
+import pnde
+from pnde.cli.data import check, simulate
+from pnde.cli.paper import paper
+from pnde.cli.process import prepare
+from pnde.cli.runs import evaluate, plot, rollout
+from pnde.cli.tools import doctor, setup
+from pnde.cli.training import resume, train
+from pnde.errors import PndeError
+
+
+class _Commands(click.Group):
+    """Turns what a user can mend into one sentence and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PndeError as error:
+            click.echo(f"pnde: {error}", err=True)
+            sys.exit(2)
+        except MemoryError:
+            click.echo(
+                "pnde: there is not enough memory; take fewer trajectories, a smaller batch_size or a larger dt",
+                err=True,
+            )
+            sys.exit(2)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(pnde.__version__)
+def main() -> None:
+    """Learn dynamics from data while known laws hold to machine precision."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    logging.getLogger("pnde").setLevel(logging.INFO)
+    prepare()
+
+
+for _command in (simulate, check, train, resume, evaluate, rollout, plot, doctor, setup, paper):
+    main.add_command(_command)

@@ -1,0 +1,116 @@
+"""Commands that train: train, resume."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import pnde
+from pnde.cli.options import (
+    folder_argument,
+    law_of,
+    law_option,
+    parameter_option,
+    parameters_of,
+    print_table,
+)
+from pnde.errors import ConfigError, PndeError
+
+if TYPE_CHECKING:
+    from pnde.experiment import Experiment
+
+
+@click.command()
+@click.argument("source")
+@click.option("--preset", type=click.Choice(["quick", "paper"]), default="quick", show_default=True)
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="settings (TOML)")
+@click.option(
+    "-s", "--set", "changes", multiple=True, metavar="NAME=VALUE", help="change a setting"
+)
+@click.option("--models", help="such as nde,snde:10,pnde; the system's own by default")
+@law_option
+@click.option("--order", type=click.Choice(["1", "2"]), help="2 if the states are (q, dq/dt)")
+@click.option("--n", type=int, help="bobs of a pendulum; short for -p n=N")
+@parameter_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; runs/SOURCE-PRESET")
+@click.option("--progress/--no-progress", default=True)
+def train(
+    source: str,
+    preset: str,
+    config_file: Path | None,
+    changes: tuple[str, ...],
+    models: str | None,
+    law: str | None,
+    order: str | None,
+    n: int | None,
+    parameters: tuple[str, ...],
+    output: Path | None,
+    progress: bool,
+) -> None:
+    """Train models on a built-in system or a data file SOURCE, evaluate them on unseen trajectories and draw them."""
+    from pnde import systems
+    from pnde.config import Config
+    from pnde.errors import nearest
+    from pnde.experiment import Experiment, system_for, take_back, write
+    from pnde.models import ModelKind
+
+    names = systems.names()
+    if source not in names and not Path(source).exists():
+        raise ConfigError(
+            f"{source!r} is neither a file nor a built-in system{nearest(source, names)}; "
+            f"the systems are {', '.join(names)}"
+        )
+    values = parameters_of(parameters) | ({} if n is None else {"n": n})
+    system = system_for(source, values)
+    kind = (
+        "data" if system is None else "grid" if isinstance(system, systems.power_grid) else source
+    )
+    base = Config.preset(kind, preset) if config_file is None else Config.read(config_file)
+    config = Config.make(base, **parameters_of(changes))
+    default = ("nde", "pnde") if system is None else system.models
+    chosen = tuple(models.split(",")) if models else default
+    for name in chosen:
+        ModelKind.parse(name)
+    experiment = Experiment(
+        source, chosen, config, values, law_of(law), None if order is None else int(order)
+    )
+    folder = output or Path("runs") / f"{Path(source).stem}-{preset}"
+    if folder.exists() and any(folder.iterdir()):
+        raise ConfigError(
+            f"{folder} is not empty: go on with it by pnde resume {folder}, or name another folder with -o"
+        )
+    made = write(folder, experiment, law)
+    try:
+        _run(experiment, folder, progress)
+    except PndeError:
+        take_back(folder, made)
+        raise
+
+
+@click.command()
+@folder_argument
+@law_option
+@click.option("--progress/--no-progress", default=True)
+def resume(folder: Path, law: str | None, progress: bool) -> None:
+    """Go on with a training that was stopped."""
+    from pnde.experiment import read
+    from pnde.runs import is_run
+
+    if is_run(folder):
+        run = pnde.resume(folder, law_of(law), progress=progress)
+        print_table(run.evaluate())
+    else:
+        _run(read(folder, law_of(law)), folder, progress)
+
+
+def _run(experiment: Experiment, folder: Path, progress: bool) -> None:
+    try:
+        results = experiment.run(folder, progress)
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped; pnde resume {folder} goes on from the last checkpoint", err=True)
+        sys.exit(130)
+    print_table(results)
+    click.echo(f"\n{folder}: " + ", ".join(sorted(p.name for p in folder.iterdir())))

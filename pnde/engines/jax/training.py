@@ -1,0 +1,219 @@
+"""A training step: mean squared error over the predicted points of segments, AdamW, one program for all batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+
+from pnde.engines import Batch, Status, Step
+from pnde.engines.jax import fields
+from pnde.engines.jax.numerics import numerics
+from pnde.engines.jax.projection import check_rows
+from pnde.engines.jax.retraction import retract
+from pnde.engines.jax.solve import Solution, solve
+from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
+from pnde.errors import RunError
+from pnde.models import Model, Weights
+
+_ADAM = optax.scale_by_adam()
+
+
+class Segments(NamedTuple):
+    """Segments on the device.
+
+    - `u`: `(S, k+1, n)`; `c`: targets `(S, m)`; `start`: the time of the first point `(S,)`.
+    - `grid`: times relative to the start: `(k+1,)` where all segments share them, else `(S, k+1)`.
+    - `share`: weight of each segment in the mean `(S,)`; 0 for padding.
+    - `known`: 1 for the predicted entries that were measured, 0 for the others; `None` if all were.
+    """
+
+    u: Float[Array, "S points n"]
+    c: Float[Array, "S m"]
+    start: Float[Array, " S"]
+    grid: Float[Array, "*S points"]
+    share: Float[Array, " S"]
+    known: Float[Array, "S steps n"] | None
+
+
+def on_device(batch: Batch, dtype: Any) -> Segments:
+    """A batch as the engine holds it."""
+    arrays = (batch.u, batch.c, batch.start, batch.grid, batch.share)
+    known = None if batch.known is None else jnp.asarray(batch.known[:, 1:], dtype)
+    u, c, start, grid, share = (jnp.asarray(array, dtype) for array in arrays)
+    return Segments(u, c, start, grid, share, known)
+
+
+def batch_loss(
+    model: Model, parameters: fields.Parameters, segments: Segments, slots: int | None = None
+) -> tuple[Float[Array, ""], Solution]:
+    """Mean squared error of the normalised states at the predicted points, and the solution.
+
+    The mean is over segments, the points after the first, and states. (The authors' code drops the first segment of a
+    batch instead of the first point.) Segments that share their time grid are solved as one system with common steps,
+    as in the paper; others each with their own. With `slots` the common steps are stored for their derivative instead
+    of recomputed, see `solve_storing`.
+    """
+    settings = model.config.solver
+    law = model.constraint if model.config.method == "pnde" else None
+
+    def field(t, u, args):
+        parameters, start, c = args
+        return fields.velocity(model, parameters, start + t, u, c)
+
+    def retraction(t, u, args):
+        _, start, c = args
+        on_manifold = partial(retract, law, model.metric, model.config.projection.method)
+        return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(u, start + t, c)
+
+    def run(u0, start, grid, c):
+        args, retracting = (parameters, start, c), None if law is None else retraction
+        if slots is not None and grid.ndim == 1:
+            size = slot_bytes(model, u0)
+            return solve_storing(field, u0, grid, args, settings, slots, size, retracting)
+        return solve(field, u0, grid, args, settings, retracting)
+
+    u, c, start, grid, share, known = segments
+    if grid.ndim == 1:
+        solution = run(u[:, 0], start, grid, c)
+        predicted = jnp.swapaxes(solution.u, 0, 1)
+    else:
+        solution = jax.vmap(run)(u[:, 0], start, grid, c)
+        predicted = solution.u
+    error = (predicted - u)[:, 1:] / model.std.astype(u.dtype)[None, None]
+    if known is None:
+        return share @ jnp.mean(error**2, axis=(1, 2)), solution
+    # The mean over the entries that are known; what stands for the others has no weight, and no gradient.
+    squares = jnp.sum(jnp.where(known > 0, error, 0) ** 2, axis=(1, 2))
+    return share @ (squares / jnp.maximum(jnp.sum(known, axis=(1, 2)), 1)), solution
+
+
+class JaxTraining:
+    """A model in training; see `pnde.engines.Training`."""
+
+    def __init__(
+        self,
+        model: Model,
+        train: Sequence[Batch],
+        valid: Sequence[Batch],
+        weights: Weights,
+        state: Mapping[str, np.ndarray] | None,
+    ):
+        self._model = model
+        self._dtype = jnp.dtype(model.config.solver.precision)
+        self._train = [on_device(batch, self._dtype) for batch in train]
+        self._valid = [on_device(batch, self._dtype) for batch in valid]
+        if model.constraint is not None and model.config.method != "nde":
+            starts = [_conditions(model, batch.start, batch.u[:, 0]) for batch in self._train]
+            rcond = jnp.concatenate(starts)
+            what = f"the law {model.constraint.label!r}"
+            check_rows(rcond, model.config.projection.method, what)
+        self._parameters = fields.parameters(weights, self._dtype)
+        self._adam = _ADAM.init(self._parameters)
+        recent: np.ndarray = np.empty(0)
+        if state is not None:
+            self._adam, recent = _restored(self._adam, state)
+        self._slots = Slots.for_training(model, self._train[0], recent)
+
+    @numerics()
+    def step(self, index: int, rate: float) -> Step:
+        of_step = jnp.asarray(rate, self._dtype)
+        while True:
+            self._parameters, self._adam, loss, norm, status, solver_steps = step(
+                self._model,
+                self._slots.count,
+                self._parameters,
+                self._adam,
+                self._train[index],
+                of_step,
+            )
+            if not self._slots.too_few(int(status)):
+                break
+        done = Step(float(loss), float(norm), float(solver_steps), Status(int(status)))
+        self._slots.used(done.solver_steps)
+        return done
+
+    @numerics()
+    def loss(self, index: int) -> Step:
+        loss, steps, status = _valid_loss(self._model, self._parameters, self._valid[index])
+        return Step(float(loss), 0.0, float(steps), Status(int(status)))
+
+    def weights(self) -> Weights:
+        return fields.weights(self._parameters)
+
+    def state(self) -> dict[str, np.ndarray]:
+        moments = {"mu": fields.weights(self._adam.mu), "nu": fields.weights(self._adam.nu)}
+        arrays = {f"{m}.{name}": value for m, ws in moments.items() for name, value in ws.items()}
+        count = np.asarray(self._adam.count)
+        return {"count": count, "recent_steps": self._slots.recent_steps(), **arrays}
+
+
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+def step(model, slots, parameters, adam, segments, rate):
+    """One step of the optimiser; nothing changes if the steps of the solver did not fit into `slots`."""
+    before = parameters, adam
+    loss = partial(batch_loss, model, slots=slots)
+    (value, solution), gradient = jax.value_and_grad(loss, has_aux=True)(parameters, segments)
+    norm = optax.tree.norm(gradient)
+    clip = model.config.optimiser.clip
+    if clip is not None:
+        # Component by component, as the reference does.
+        gradient = jax.tree.map(lambda g: jnp.clip(g, -clip, clip), gradient)
+    with jax.numpy_dtype_promotion("standard"):  # optax mixes its counter with numbers
+        direction, adam = _ADAM.update(gradient, adam)
+    decay = model.config.optimiser.weight_decay
+    parameters = jax.tree.map(lambda p, d: p - rate * (d + decay * p), parameters, direction)
+    steps, status = jnp.mean(solution.steps, dtype=value.dtype), _worst(solution)
+    if slots is not None:
+        fits = status != Status.MAX_STEPS
+        parameters, adam = jax.tree.map(partial(jnp.where, fits), (parameters, adam), before)
+    return parameters, adam, value, norm, status, steps
+
+
+@partial(jax.jit, static_argnums=0)
+def _conditions(model, t, u):
+    # No more factors at a time than in a step of training.
+    size = min(len(u), model.config.optimiser.batch_size)
+    return jax.lax.map(lambda x: fields.condition_of(model, *x), (t, u), batch_size=size)
+
+
+@partial(jax.jit, static_argnums=0)
+def _valid_loss(model, parameters, segments):
+    loss, solution = batch_loss(model, parameters, segments)
+    return loss, jnp.mean(solution.steps, dtype=loss.dtype), _worst(solution)
+
+
+def _worst(solution: Solution) -> Array:
+    return jnp.max(solution.status)
+
+
+def _restored(
+    fresh: optax.ScaleByAdamState, state: Mapping[str, np.ndarray]
+) -> tuple[optax.ScaleByAdamState, np.ndarray]:
+    """The optimiser and the solver's steps in the last batches, as `JaxTraining.state` wrote them."""
+    like = {"mu": fields.weights(fresh.mu), "nu": fields.weights(fresh.nu)}
+    expected = {f"{m}.{name}": value for m, ws in like.items() for name, value in ws.items()}
+    odd = set(state) ^ {*expected, "count", "recent_steps"}
+    odd |= {
+        name
+        for name, value in expected.items()
+        if name not in odd and state[name].shape != value.shape
+    }
+    if odd:
+        raise RunError(
+            f"the checkpoint does not fit the model: {min(odd)!r} is not what the optimiser has"
+        )
+    dtype = fresh.mu[0][0].dtype
+
+    def moment(name: str) -> fields.Parameters:
+        return fields.parameters({key: state[f"{name}.{key}"] for key in like[name]}, dtype)
+
+    count = jnp.asarray(state["count"], fresh.count.dtype)
+    adam = optax.ScaleByAdamState(count=count, mu=moment("mu"), nu=moment("nu"))
+    return adam, np.asarray(state["recent_steps"])

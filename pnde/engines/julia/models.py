@@ -1,0 +1,80 @@
+"""Models, settings and weights as the Julia package knows them."""
+
+from __future__ import annotations
+
+import weakref
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pnde.config import SolverConfig
+from pnde.engines.julia.arrays import to_julia
+from pnde.engines.julia.laws import julia_function, julia_law
+from pnde.engines.julia.session import pnde_module, translated
+from pnde.models import Model, Weights
+
+_models: weakref.WeakKeyDictionary[Model, dict[str, Any]] = weakref.WeakKeyDictionary()
+
+
+def julia_model(model: Model, dtype: str) -> Any:
+    """The model as a Julia object, in a precision; made once for each."""
+    made = _models.setdefault(model, {})
+    if dtype not in made:
+        config = model.config
+        law = None if model.constraint is None else julia_law(model.constraint)
+        metric, physics = julia_metric(model.metric), model.physics
+        if physics is not None:
+            physics = julia_function(physics, "physics")
+        with translated():
+            made[dtype] = pnde_module().named_model(
+                sizes=model.layer_sizes,
+                activation=config.network.activation,
+                skip=config.network.skip,
+                method=config.method,
+                gamma=config.gamma,
+                constraint=law,
+                projection=config.projection.method,
+                mean=to_julia(model.mean, dtype),
+                std=to_julia(model.std, dtype),
+                speed=None if model.speed is None else to_julia(model.speed, dtype),
+                order=model.order,
+                features=model.features,
+                metric=metric,
+                physics=physics,
+            )
+    return made[dtype]
+
+
+def julia_metric(metric: Any) -> Any:
+    """A metric as the Julia package takes it; see `Model`."""
+    if metric is None:
+        return None
+    return julia_function(metric, "metric") if callable(metric) else to_julia(metric)
+
+
+def julia_settings(settings: SolverConfig) -> Any:
+    options = settings.model_dump(exclude={"precision"})
+    with translated():
+        return pnde_module().named_settings(**options)
+
+
+def flat(weights: Weights) -> np.ndarray:
+    """All weights in one vector: of each layer the matrix row by row, then the bias."""
+    parts = (
+        np.ravel(weights[f"layers.{i}.{part}"])
+        for i in range(len(weights) // 2)
+        for part in ("weight", "bias")
+    )
+    return np.concatenate(list(parts))
+
+
+def unflat(model: Model, vector: np.ndarray) -> Weights:
+    """The inverse of `flat`."""
+    sizes, start, out = model.layer_sizes, 0, {}
+    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
+        for part, shape in (("weight", (inputs, outputs)), ("bias", (outputs,))):
+            count = int(np.prod(shape))
+            out[f"layers.{i}.{part}"] = vector[start : start + count].reshape(shape)
+            start += count
+    return out

@@ -1,0 +1,95 @@
+"""Training in Julia, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pnde.engines import Batch, Status, Step
+from pnde.engines.julia.arrays import to_julia, to_python
+from pnde.engines.julia.models import flat, julia_model, julia_settings, unflat
+from pnde.engines.julia.session import pnde_module, translated
+from pnde.errors import RunError
+from pnde.models import Model, Weights
+
+
+class JuliaTraining:
+    """A model in training; see `pnde.engines.Training`."""
+
+    def __init__(
+        self,
+        model: Model,
+        train: Sequence[Batch],
+        valid: Sequence[Batch],
+        weights: Weights,
+        state: Mapping[str, np.ndarray] | None,
+    ):
+        optimiser, settings = model.config.optimiser, model.config.solver
+        self._model, precision = model, settings.precision
+        self._train = [julia_segments(batch, precision) for batch in train]
+        self._valid = [julia_segments(batch, precision) for batch in valid]
+        moments = None if state is None else _moments(model, state, precision)
+        the_model = julia_model(model, precision)
+        with translated():
+            self._trainer = pnde_module().Trainer(
+                the_model,
+                to_julia(flat(weights), precision),
+                julia_settings(settings),
+                weight_decay=optimiser.weight_decay,
+                clip=optimiser.clip,
+                moments=moments,
+            )
+
+    def step(self, index: int, rate: float) -> Step:
+        # Each step returns to Python, so that training can be interrupted between two of them.
+        with translated():
+            loss, norm, status, steps = pnde_module().step_b(
+                self._trainer, self._train[index], rate
+            )
+        return Step(float(loss), float(norm), float(steps), Status(int(status)))
+
+    def loss(self, index: int) -> Step:
+        with translated():
+            loss, status = pnde_module().evaluate(self._trainer, self._valid[index])
+        return Step(float(loss), 0.0, float("nan"), Status(int(status)))
+
+    def weights(self) -> Weights:
+        return unflat(self._model, to_python(self._trainer.θ))
+
+    def state(self) -> dict[str, np.ndarray]:
+        mu, nu, beta = self._trainer.moments
+        return {
+            "count": np.asarray(int(self._trainer.count), np.int32),
+            "mu": to_python(mu),
+            "nu": to_python(nu),
+            # The powers of Adam's β as they were multiplied up: a power taken anew rounds differently.
+            "beta": np.array([float(power) for power in beta]),
+        }
+
+
+def _moments(model: Model, state: Mapping[str, np.ndarray], precision: str) -> tuple[Any, ...]:
+    size = len(flat_like(model))
+    if set(state) != {"count", "mu", "nu", "beta"} or state["mu"].shape != (size,):
+        raise RunError("the checkpoint does not fit the model: its optimiser is another one")
+    mu, nu = (to_julia(state[name], precision) for name in ("mu", "nu"))
+    return int(state["count"]), mu, nu, to_julia(state["beta"], precision)
+
+
+def flat_like(model: Model) -> np.ndarray:
+    """A vector of as many numbers as the model has weights."""
+    sizes = model.layer_sizes
+    return np.zeros(sum((i + 1) * o for i, o in pairwise(sizes)))
+
+
+def julia_segments(batch: Batch, dtype: str) -> Any:
+    """A batch on the Julia side, without the segments that only fill it up."""
+    chosen = batch.share > 0
+    grid = batch.grid if batch.grid.ndim == 1 else batch.grid[chosen]
+    arrays = [batch.u[chosen], batch.c[chosen], batch.start[chosen], grid, batch.share[chosen]]
+    if batch.known is not None:
+        arrays.append(batch.known[chosen])
+    with translated():
+        return pnde_module().Segments(*(to_julia(array, dtype) for array in arrays))

@@ -1,0 +1,162 @@
+"""What an engine promises, and what crosses the border to it: NumPy arrays and plain records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from pnde.config import Config, SolverConfig
+from pnde.engines.status import Status
+from pnde.laws import Constraint
+from pnde.models import Model, Weights
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """States of B trajectories at T times, with how each integration went.
+
+    - `u`: `(B, T, n)`, float64, NaN from where a trajectory failed.
+    - `status`: `(B,)`, values of `Status`.
+    - `steps`: `(B,)`, steps of the solver, rejected ones included.
+    - `evaluations`: `(B,)`, evaluations of the vector field.
+    """
+
+    u: np.ndarray
+    status: np.ndarray
+    steps: np.ndarray
+    evaluations: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """S segments to train on, float64 and in physical units.
+
+    - `u`: states `(S, k+1, n)`; the first is the initial state.
+    - `start`: the time of the first state `(S,)`.
+    - `grid`: times since then, `(k+1,)` where all segments share them, else `(S, k+1)`.
+    - `c`: targets `(S, m)`, m = 0 without a law.
+    - `share`: weight of each segment in the mean `(S,)`; 0 for one that only fills up the batch.
+    - `known`: which entries of `u` were measured `(S, k+1, n)`; `None` if all were.
+    """
+
+    u: np.ndarray
+    start: np.ndarray
+    grid: np.ndarray
+    c: np.ndarray
+    share: np.ndarray
+    known: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of the optimiser, or the evaluation of a loss, came to.
+
+    - `loss`: of the batch.
+    - `gradient_norm`: ‖∂loss/∂θ‖₂; 0 for an evaluation.
+    - `solver_steps`: mean over the solves, rejected steps included.
+    - `status`: the worst of the solves.
+    """
+
+    loss: float
+    gradient_norm: float
+    solver_steps: float
+    status: Status
+
+
+@runtime_checkable
+class Training(Protocol):
+    """A model in training, with its weights, optimiser and batches on the engine's device."""
+
+    def step(self, index: int, rate: float) -> Step:
+        """One step of AdamW on a training batch. The weights stay as they were if the loss is not finite."""
+
+    def loss(self, index: int) -> Step:
+        """The loss of a validation batch."""
+
+    def weights(self) -> Weights:
+        """The weights now, a copy."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All else that the next step depends on, a copy: the engine's own, for `Engine.start` of a resumed run."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """An engine. All arrays are NumPy's; nothing of the engine's own leaks out."""
+
+    name: str
+
+    def status(self) -> dict[str, str]:
+        """Versions and devices, for `pnde doctor`."""
+
+    def check(self, config: Config) -> None:
+        """Whether this engine can train with these settings.
+
+        **Raises:** `pnde.errors.ConfigError` naming the setting that it cannot follow, and the remedy.
+        """
+
+    def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """h(u, t) `(B, m)` in float64, of states `(B, n)` at times `(B,)`; NaN outside of the law's domain."""
+
+    def retract(
+        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """States `(B, n)` at times `(B,)` put on h(u, t) = c `(B, m)`, in float64, and which of them are there `(B,)`.
+
+        `metric` is M of the norm in which they move as little as possible, as in `Model`.
+        """
+
+    def integrate(
+        self,
+        rhs: Callable[[Any, Any], Any],
+        u0: np.ndarray,
+        times: np.ndarray,
+        settings: SolverConfig,
+        constraint: Constraint | None = None,
+    ) -> Trajectories:
+        """Solve u̇ = rhs(u, t) from u0 `(B, n)`, saved at times `(T,)` or `(B, T)`; on the law's manifold, if given."""
+
+    def rollout(
+        self,
+        model: Model,
+        weights: Weights,
+        u0: np.ndarray,
+        times: np.ndarray,
+        c: np.ndarray,
+        settings: SolverConfig,
+    ) -> Trajectories:
+        """Solve the model from u0 `(B, n)` with targets c `(B, m)`, each trajectory with steps of its own."""
+
+    def velocity(
+        self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> np.ndarray:
+        """The model's u̇ `(B, n)` in float64."""
+
+    def loss_and_gradient(
+        self, model: Model, weights: Weights, batch: Batch
+    ) -> tuple[float, Weights]:
+        """The training loss of a batch and its gradient, in the precision of `model.config.solver`."""
+
+    def start(
+        self,
+        model: Model,
+        train: Sequence[Batch],
+        valid: Sequence[Batch],
+        weights: Weights,
+        state: Mapping[str, np.ndarray] | None = None,
+    ) -> Training:
+        """Begin to train from `weights`, or go on where `state`, which this engine made, was taken.
+
+        **Arguments:**
+
+        - `train`: batches of one size.
+
+        **Raises:** `pnde.errors.ConstraintError` if rows of the law depend on each other at the segments' starts;
+        `pnde.errors.RunError` if `state` is not one of this engine and model.
+        """

@@ -1,0 +1,271 @@
+"""Forecasts: a model's trajectories from given initial states, and how good they are."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import pnde
+from pnde.data import (
+    OntoManifold,
+    complete,
+    make_dataset,
+    mean_velocity,
+    select,
+    time_label,
+    time_matrix,
+)
+from pnde.engines import Engine, Status, Trajectories
+from pnde.errors import ConfigError, DataError, SolveError
+from pnde.laws import Constraint
+from pnde.laws.targets import scale_of, targets
+from pnde.metrics import constraint_error, state_error
+from pnde.models import Model, Weights
+
+logger = logging.getLogger("pnde")
+
+# So many numbers are integrated at a time: a program of one shape serves any number of trajectories in flat memory.
+_BLOCK = 2**22
+# A forecast of more numbers than this (8 GiB) is refused: nothing could be done with it in memory.
+_LARGEST = 2**30
+
+
+def forecast(
+    engine: Engine,
+    model: Model,
+    weights: Weights,
+    data: xr.Dataset,
+    truth: xr.Dataset,
+    times: np.ndarray,
+    u0: np.ndarray,
+) -> xr.Dataset:
+    """The trajectories of a model from u0 `(B, n)`, sampled at times `(B, T)`, NaN behind a trajectory's end.
+
+    **Arguments:**
+
+    - `data`: what the model was trained on, on which the law has its scale.
+    - `truth`: where the initial states are from, with labels, units, and later samples to compare with.
+
+    **Returns:** a data set in the standard layout with `status`, `steps`, `evaluations`; `constraint_error` for a
+    model with a law; `state_error` where `truth` has more than the initial states.
+
+    **Raises:** `pnde.errors.ConfigError` for more samples than memory could hold; `pnde.errors.ConstraintError` if an
+    initial state is off the manifold; `pnde.errors.SolveError` if a trajectory fails and `on_failure` is `"raise"`.
+    """
+    law, config, labels = model.constraint, model.config, truth["trajectory"].values
+    check_size(len(u0), times.shape[1], u0.shape[1])
+    scale = scale_of(engine, law, data)
+    c = targets(engine, law, u0, times[:, 0], scale, config.tolerance, labels)
+    began = time.perf_counter()
+    solution = _in_blocks(engine, model, weights, u0, _filled(times), c)
+    seconds = time.perf_counter() - began
+    failed = bool(solution.status.any())
+    if failed and config.on_failure == "raise":
+        raise SolveError(_failure(solution, times, labels))
+    u = np.where(np.isfinite(times)[..., None], solution.u, np.nan)
+    out = make_dataset(
+        u,
+        times[0] if (times == times[0]).all() else times,
+        model.states,
+        units=truth["units"].values.tolist() if "units" in truth.coords else None,
+        attrs={
+            "method": config.method,
+            "gamma": model.kind.gamma,
+            "rollout_seconds": seconds,
+            "pnde_version": pnde.__version__,
+        },
+        trajectory=labels,
+        time_units=time_label(truth),
+    )
+    if law is not None:
+        out["constraint_error"] = (("trajectory", "time"), _off_manifold(engine, law, u, times, c))
+    out["status"] = ("trajectory", solution.status)
+    out["steps"] = ("trajectory", solution.steps)
+    out["evaluations"] = ("trajectory", solution.evaluations)
+    if truth.sizes["time"] > 1:
+        out["state_error"] = state_error(truth, out)
+    if failed:
+        logger.warning(_failure(solution, times, labels))
+    return out
+
+
+def straight_lines(data: xr.Dataset, truth: xr.Dataset) -> dict[str, xr.Dataset]:
+    """Forecasts that know nothing, to measure others by: the states stand still, or move at their mean velocity.
+
+    **Arguments:**
+
+    - `data`: has the mean velocity, in its train split.
+    - `truth`: has the initial states and the times.
+    """
+    u0, times = first_samples(truth)
+    velocity = mean_velocity(select(data, "train"))
+    out = {}
+    for name, v in {"standing still": np.zeros_like(velocity), "mean velocity": velocity}.items():
+        line = u0[:, None] + (times - times[:, :1])[..., None] * v
+        ds = make_dataset(
+            line,
+            times,
+            [str(state) for state in truth["state"].values],
+            trajectory=truth["trajectory"].values,
+            time_units=time_label(truth),
+        )
+        ds["state_error"] = state_error(truth, ds)
+        out[name] = ds
+    return out
+
+
+def first_samples(
+    ds: xr.Dataset, onto_manifold: OntoManifold | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Initial states `(B, n)`, and times `(B, T)` from there on, NaN behind a trajectory's end.
+
+    States that were sampled at different times are completed first; see `pnde.data.complete`.
+    """
+    full = complete(ds, onto_manifold)
+    u, times = full["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
+    known = np.isfinite(u).all(axis=-1) & np.isfinite(times)
+    if not known.any(axis=1).all():
+        label = ds["trajectory"].values[np.argmin(known.any(axis=1))]
+        raise DataError(f"trajectory {label} has no complete sample to start from")
+    first = np.argmax(known, axis=1)
+    if first.any():
+        # Samples before the first complete one are left out of the forecast.
+        times = np.stack(
+            [np.append(row[k:], np.full(k, np.nan)) for row, k in zip(times, first, strict=True)]
+        )
+        times = times[:, np.isfinite(times).any(axis=0)]
+    return u[np.arange(len(u)), first], times
+
+
+def sample_times(start: np.ndarray, t_end: float, dt: float, states: int) -> np.ndarray:
+    """Times `(B, T)` from each start `(B,)` every `dt`, and at `t_end`; NaN where a trajectory has as many samples.
+
+    **Raises:** `pnde.errors.ConfigError` if `dt` is not positive, `t_end` does not lie behind a start, or there are
+    more samples than memory could hold for so many `states`.
+    """
+    if not 0 < dt < np.inf:
+        raise ConfigError(f"dt = {dt:g} is not a time between samples: it must be positive")
+    if not np.isfinite(t_end):
+        raise ConfigError(f"t_end = {t_end:g} is not a time")
+    if not (start < t_end).all():
+        raise ConfigError(
+            f"a forecast to t_end = {t_end:g} from t = {start.max():g} is empty; name a later t_end"
+        )
+    # Ends where it was asked, if dt, which may come from differences of times, misses it by rounding.
+    counts = np.ceil((t_end - start) / dt - 1e-6)
+    check_size(len(start), counts.max() + 1, states)
+    grid = start[:, None] + dt * np.arange(int(counts.max()) + 1)
+    grid[np.arange(len(start)), counts.astype(int)] = t_end
+    grid[np.arange(grid.shape[1]) > counts[:, None]] = np.nan
+    return grid
+
+
+def usual_step(ds: xr.Dataset) -> float:
+    """The time between samples that most of the data have: the median, for a few may be crowded together."""
+    steps = np.diff(time_matrix(ds), axis=1)
+    return float(np.nanmedian(steps))
+
+
+def check_size(trajectories: float, samples: float, states: int) -> None:
+    """Whether memory could hold a forecast.
+
+    **Raises:** `pnde.errors.ConfigError` with the numbers.
+    """
+    if trajectories * samples * states > _LARGEST:
+        raise ConfigError(
+            f"a forecast of {trajectories:g} trajectories with {samples:.3g} samples each needs "
+            f"{8 * trajectories * samples * states / 2**30:.3g} GiB: name a larger dt or fewer trajectories"
+        )
+
+
+def _in_blocks(
+    engine: Engine,
+    model: Model,
+    weights: Weights,
+    u0: np.ndarray,
+    times: np.ndarray,
+    c: np.ndarray,
+) -> Trajectories:
+    count, samples = times.shape
+    size = min(count, max(1, _BLOCK // (samples * u0.shape[1])))
+    parts = []
+    for first in range(0, count, size):
+        # The last block is filled up, so that all have one shape.
+        rows = np.arange(first, first + size) % count
+        parts.append(
+            engine.rollout(model, weights, u0[rows], times[rows], c[rows], model.config.rollout)
+        )
+    if len(parts) == 1:
+        return parts[0]
+    joined = [
+        np.concatenate([getattr(part, name) for part in parts])[:count]
+        for name in ("u", "status", "steps", "evaluations")
+    ]
+    return Trajectories(*joined)
+
+
+def _off_manifold(
+    engine: Engine, law: Constraint, u: np.ndarray, times: np.ndarray, c: np.ndarray
+) -> np.ndarray:
+    """‖h(u, t) - c‖₂ `(B, T)`, NaN where the state is; so many trajectories at a time that memory stays flat."""
+    errors = np.full(times.shape, np.nan)
+    size = max(1, _BLOCK // (times.shape[1] * max(1, c.shape[1])))
+    for first in range(0, len(u), size):
+        rows = slice(first, first + size)
+        inside = np.isfinite(u[rows]).all(axis=-1)
+        if inside.any():
+            h = engine.law(law, u[rows][inside], times[rows][inside])
+            miss = h - np.broadcast_to(c[rows, None], (*inside.shape, c.shape[1]))[inside]
+            errors[rows][inside] = constraint_error(miss)
+    return errors
+
+
+def _filled(times: np.ndarray) -> np.ndarray:
+    """Times that go on by next to nothing behind the end of a short trajectory, so that all have as many."""
+    out = times.copy()
+    for row in out:
+        known = int(np.isfinite(row).sum())
+        if known < len(row):
+            last = row[known - 1]
+            step = max(1e-6 * (last - row[0]) / max(known - 1, 1), 8 * np.spacing(abs(last)))
+            row[known:] = last + (step or 1e-6) * np.arange(1, len(row) - known + 1)
+    return out
+
+
+def _failure(solution: Trajectories, times: np.ndarray, labels: np.ndarray) -> str:
+    """One sentence about the trajectories that could not be integrated."""
+    status = solution.status
+    failed = np.flatnonzero(status)
+    worst = failed[0]
+    reached = np.isfinite(solution.u[worst]).all(axis=-1) & np.isfinite(times[worst])
+    last = times[worst][reached][-1] if reached.any() else times[worst, 0]
+    return (
+        f"{len(failed)} of {len(status)} trajectories failed; trajectory {labels[worst]} after "
+        f"t = {last:g}: {Status(int(status[worst])).reason}"
+    )
+
+
+def initial_states(
+    initial: Any, states: tuple[str, ...], data: xr.Dataset, t_start: float | None
+) -> xr.Dataset:
+    """A data set of the initial states alone, `(B, n)`, at `t_start` (the data's first time by default).
+
+    **Raises:** `pnde.errors.DataError` if they are not real numbers for the states of the model.
+    """
+    u0 = np.atleast_2d(np.asarray(initial))
+    n = len(states)
+    if u0.ndim != 2 or u0.shape[1] != n:
+        raise DataError(
+            f"initial states have the shape (B, {n}) for {', '.join(states)}, not {u0.shape}"
+        )
+    if u0.dtype.kind not in "iuf" or not np.isfinite(u0).all():
+        raise DataError("initial states are finite real numbers; these are not")
+    start = float(np.nanmin(time_matrix(data))) if t_start is None else float(t_start)
+    units = data["units"].values.tolist() if "units" in data.coords else None
+    return make_dataset(
+        u0[:, None].astype(float), [start], list(states), units=units, time_units=time_label(data)
+    )

@@ -1,0 +1,393 @@
+"""Making runs: `train`, `load`, `resume`."""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+import pnde
+from pnde.config import Config
+from pnde.data import Normaliser, check_velocities, open_data, save_data, split_data
+from pnde.engines import Engine, get
+from pnde.errors import ConfigError, RunError
+from pnde.files import read_json
+from pnde.models import Model, check_weights, checked_metric, initial_weights
+from pnde.runs import folder as disk
+from pnde.runs.bar import progress_bar
+from pnde.runs.lock import is_left_behind, locked
+from pnde.runs.new_folder import new_folder
+from pnde.runs.record import (
+    FunctionRecord,
+    LawRecord,
+    Record,
+    array,
+    data_record,
+    find_data,
+    name_of,
+)
+from pnde.runs.run import Run, rows_of
+from pnde.systems import law_for, system_of
+from pnde.training import (
+    Batches,
+    Progress,
+    batches_of,
+    check_fits,
+    epochs,
+    epochs_for,
+    warn_of_nothing_learned,
+)
+
+logger = logging.getLogger("pnde")
+
+
+def train(
+    data: Any,
+    /,
+    constraint: Any = None,
+    *,
+    method: Literal["nde", "snde", "pnde"] | None = None,
+    order: Literal[1, 2] | None = None,
+    metric: Any = None,
+    physics: Callable[[Any], Any] | None = None,
+    config: Config | None = None,
+    folder: str | Path | None = None,
+    progress: bool = True,
+    **settings: Any,
+) -> Run:
+    """Learn a vector field from trajectories, with a law that it keeps.
+
+    **Arguments:**
+
+    - `data`: an `xarray.Dataset`, or whatever `pnde.data.open_data` opens. Without splits, trajectories are split in
+        the order of the file as `config.data` says.
+    - `constraint`: a plain function of the state, which is then conserved; a `pnde.Constraint`; or `"rods"`, a chain
+        of rods as long as the data show. Data simulated from a built-in system bring their own.
+    - `method`: `"nde"`, `"snde"` (stabilised) or `"pnde"` (projected); as in `config`, which says `"pnde"`, if absent.
+    - `order`: 2 if the states are (q, q̇) and the network gives accelerations.
+    - `metric`: M of the inner product, weights `(n,)`, a matrix `(n, n)`, or a function of the state giving either.
+    - `physics`: a known part of the velocity, a function of the state, added to the network's.
+    - `config`: base configuration; `settings` change it, such as `epochs=50` or `network={"width": 128}`.
+    - `folder`: run folder, with checkpoints from which `pnde.resume` goes on; nothing is written if absent.
+    - `progress`: show a progress bar.
+
+    **Returns:** the `Run`, with the best weights.
+
+    **Raises:** `pnde.errors.DataError`, `ConstraintError` or `ConfigError` if the input is not usable, before anything
+    is written; `SolveError` if the loss becomes infinite or NaN, with the last checkpoint kept; `RunError` if the
+    folder is in use or cannot be written.
+    """
+    if method is not None:
+        settings["method"] = method
+    config = Config.make(config, **settings)
+    ds, source = open_data(data), Path(data) if isinstance(data, str | Path) else None
+    if "split" not in ds.coords:
+        ds = _split(ds, config)
+    system = system_of(ds)
+    law = law_for(ds, constraint, max(1e-2, config.tolerance))
+    if law is None and config.method != "nde":
+        raise ConfigError(
+            f'method = "{config.method}" needs a law: pass constraint=, or use method="nde"'
+        )
+    n, scale = ds.sizes["state"], Normaliser.fit(ds)
+    model = Model(
+        states=tuple(str(name) for name in ds["state"].values),
+        config=config,
+        mean=scale.mean,
+        std=scale.std,
+        constraint=law,
+        order=order or (system.order if system else 1),
+        features=system.features if system else "state",
+        metric=checked_metric(metric, n),
+        physics=physics,
+    )
+    if model.order == 2:
+        check_velocities(ds)
+    if config.network.output == "speed":
+        model = replace(model, speed=scale.speed[-model.layer_sizes[-1] :])
+    engine = get(config.engine)
+    engine.check(config)
+    batches = batches_of(engine, model, ds)
+    model = _with_epochs(model, batches)
+    weights = initial_weights(model, config.seed)
+    begun = Progress(weights, weights)
+    law_source = "given"
+    if constraint is None or isinstance(constraint, str):
+        law_source = constraint or "system"
+    training = _Training(engine, model, ds, batches, law_source, progress)
+    if folder is None:
+        return training.run(begun, None)
+    path = Path(folder)
+    with new_folder(path):
+        return training.run(begun, path, source)
+
+
+def load(
+    folder: str | Path,
+    constraint: Any = None,
+    physics: Any = None,
+    metric: Any = None,
+    engine: Literal["auto", "jax", "julia"] | None = None,
+) -> Run:
+    """The run in a folder; of a training that was stopped, the best weights so far.
+
+    **Arguments:**
+
+    - `constraint`, `physics`, `metric`, as given to `train`: functions are not stored, so a run with a law, physics or
+        metric that is a function of the user's needs them again. A built-in system's law is found by itself.
+    - `engine`: the engine that rolls it out, whichever trained it; the latter if absent.
+
+    **Raises:** `pnde.errors.RunError` naming the file that is missing or damaged, what has to be passed again, or what
+    was passed and is another.
+    """
+    path = Path(folder)
+    record, model, ds, running = _read(path, constraint, physics, metric, engine)
+    if record.complete:
+        for name in (disk.WEIGHTS, disk.HISTORY, disk.REPORT):
+            record.check_file(path, name)
+        weights = disk.read_arrays(path / disk.WEIGHTS)
+        check_weights(model, weights)
+        history, report = disk.read_history(path), read_json(path / disk.REPORT)
+    else:
+        progress = disk.read_progress(path)
+        if progress is None:
+            raise RunError(
+                f"the training in {path} was stopped before its first checkpoint; go on with it by pnde resume {path}"
+            )
+        check_fits(progress, model)
+        logger.warning("%s: training is not complete; pnde resume goes on with it", path)
+        weights, history = progress.best_weights, progress.history
+        report = _report(running, model, progress, complete=False)
+    source = "given" if record.law is None else record.law.source
+    return Run(model, weights, history, report, ds, running, source)
+
+
+def resume(
+    folder: str | Path,
+    constraint: Any = None,
+    physics: Any = None,
+    metric: Any = None,
+    engine: Literal["auto", "jax", "julia"] | None = None,
+    progress: bool = True,
+) -> Run:
+    """Go on with a training that was stopped; it ends with the weights it would have had without the stop.
+
+    The arguments are those of `load`, but for the engine, which is that of the beginning. A complete run is loaded.
+
+    **Raises:** `pnde.errors.RunError` naming what is missing, or the engine that the run began with. Nothing is removed
+    then.
+    """
+    path = Path(folder)
+    record = Record.read(path)
+    if record.complete:
+        if is_left_behind(path):  # killed as it ended
+            with locked(path, disk.INNER):
+                pass
+        return load(path, constraint, physics, metric, engine)
+    with locked(path, disk.INNER):
+        record, model, ds, running = _read(path, constraint, physics, metric, None)
+        if engine not in (None, "auto", running.name):
+            raise RunError(
+                f"the training in {path} began with the engine {running.name!r} and goes on with it; leave engine= out"
+            )
+        running.check(model.config)
+        batches = batches_of(running, model, ds)
+        done = disk.read_progress(path)
+        if done is None:  # stopped before the first one
+            weights = initial_weights(model, model.config.seed)
+            done = Progress(weights, weights)
+        check_fits(done, model)
+        source = "given" if record.law is None else record.law.source
+        training = _Training(running, model, ds, batches, source, progress)
+        return training.go_on(done, path, find_data(path, record.data))
+
+
+class _Training:
+    """A training under way: the loop over epochs with its progress bar and its folder."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        model: Model,
+        ds: xr.Dataset,
+        batches: Batches,
+        law_source: str,
+        show: bool,
+    ):
+        self._engine, self._model, self._ds, self._batches = engine, model, ds, batches
+        self._law_source, self._show = law_source, show
+
+    def run(self, begun: Progress, path: Path | None, source: Path | None = None) -> Run:
+        """Train from the beginning; into a new folder, if there is one."""
+        if path is None:
+            return self._result(self._epochs(begun, None))
+        data = source
+        if data is None:
+            data = path / disk.DATA
+            save_data(self._ds, data)
+        disk.write_config(path, self._model.config)
+        Record.of(
+            self._model,
+            self._engine,
+            rows_of(self._engine, self._model, self._ds),
+            self._law_source,
+            data_record(path, data),
+            disk.checksums(path, disk.CONFIG),
+            complete=False,
+        ).write(path)
+        return self.go_on(begun, path, data)
+
+    def go_on(self, done: Progress, path: Path, data: Path) -> Run:
+        """Train to the end, and make the folder that of a complete run."""
+        run = self._result(self._epochs(done, path))
+        run._finish(path, data)
+        return run
+
+    def _result(self, done: Progress) -> Run:
+        warn_of_nothing_learned(self._model, done, self._batches, self._ds)
+        return Run(
+            self._model,
+            done.best_weights,
+            done.history,
+            _report(self._engine, self._model, done, complete=True),
+            self._ds,
+            self._engine,
+            self._law_source,
+        )
+
+    def _epochs(self, done: Progress, path: Path | None) -> Progress:
+        optimiser = self._model.config.optimiser
+        assert optimiser.epochs is not None
+        with progress_bar(self._model.kind.label, done, optimiser.epochs, self._show) as bar:
+            for end in epochs(self._engine, self._model, self._batches, done, bar.on_step):
+                bar.on_epoch(end.row)
+                number = int(end.row.epoch)
+                last = number == optimiser.epochs
+                if last or (path is not None and number % optimiser.checkpoint_every == 0):
+                    done = end.progress()
+                    if path is not None:
+                        disk.write_progress(path, done)
+        return done
+
+
+def _read(
+    path: Path, constraint: Any, physics: Any, metric: Any, engine: str | None
+) -> tuple[Record, Model, xr.Dataset, Engine]:
+    """What the folder of a run says, with the functions that were passed again."""
+    record = Record.read(path)
+    record.check_file(path, disk.CONFIG)
+    config = disk.read_config(path)
+    ds = open_data(find_data(path, record.data))
+    if "split" not in ds.coords:
+        ds = _split(ds, config)
+    running = get(engine or record.engine.name)
+    law = _law_again(path, record.law, ds, constraint, config.tolerance)
+    model = Model(
+        states=tuple(record.states),
+        config=config,
+        mean=np.array(record.mean),
+        std=np.array(record.std),
+        speed=array(record.speed),
+        constraint=law,
+        order=record.order,
+        features=record.features,
+        metric=_again(path, "metric", record.metric, metric),
+        physics=_again(path, "physics", record.physics, physics),
+    )
+    names = [str(name) for name in ds["state"].values]
+    if names != record.states:
+        raise RunError(
+            f"the run in {path} knows the states {', '.join(record.states)[:80]}, its data have {', '.join(names)[:80]}"
+        )
+    if record.law is not None:
+        rows = list(rows_of(running, model, ds))
+        if rows != record.law.rows:
+            raise RunError(
+                f"the run in {path} keeps a law of {len(record.law.rows)} row(s) ({', '.join(record.law.rows)[:60]}), "
+                f"the one that was passed has {len(rows)} ({', '.join(rows)[:60]}); pass the law of the training"
+            )
+    return record, model, ds, running
+
+
+def _law_again(
+    path: Path, record: LawRecord | None, ds: xr.Dataset, constraint: Any, tolerance: float
+) -> Any:
+    if record is None:
+        if constraint is not None:
+            raise RunError(f"the run in {path} was trained without a law; leave constraint= out")
+        return None
+    if record.source not in ("given", "system") and constraint is None:
+        constraint = record.source
+    if record.source == "given" and constraint is None:
+        raise RunError(
+            f"the run in {path} keeps the law {record.label!r}, which is not stored: pass it again as constraint= (on "
+            "the command line: --law FILE.py:NAME)"
+        )
+    law = law_for(ds, constraint, max(1e-2, tolerance))
+    if law is None or law.label != record.label:
+        raise RunError(
+            f"the run in {path} keeps the law {record.label!r}, but the one that was passed is "
+            f"{None if law is None else law.label!r}; pass the law of the training"
+        )
+    return law
+
+
+def _again(path: Path, what: str, record: FunctionRecord | None, given: Any) -> Any:
+    """Physics or a metric: what was stored, or the function that was passed again."""
+    if record is None:
+        if given is not None:
+            raise RunError(f"the run in {path} was trained without {what}=; leave it out")
+        return None
+    if record.values is not None:
+        if given is not None and not np.array_equal(given, np.array(record.values)):
+            raise RunError(
+                f"the run in {path} has another {what}, which is stored; leave {what}= out"
+            )
+        return array(record.values)
+    if given is None:
+        raise RunError(
+            f"the run in {path} uses the {what} {record.label!r}, a function, which is not stored: pass it again as "
+            f"{what}="
+        )
+    if not callable(given) or name_of(given) != record.label:
+        raise RunError(
+            f"the run in {path} uses the {what} {record.label!r}, but what was passed is "
+            f"{name_of(given)!r}; pass that of the training"
+        )
+    return given
+
+
+def _with_epochs(model: Model, batches: Batches) -> Model:
+    """The model with the length of its training settled."""
+    epochs = epochs_for(model.config.optimiser, batches)
+    return replace(model, config=Config.make(model.config, **{"optimiser.epochs": epochs}))
+
+
+def _split(ds: xr.Dataset, config: Config) -> xr.Dataset:
+    shares = config.data.train, config.data.valid, config.data.test
+    if all(share >= 1 and float(share).is_integer() for share in shares):
+        return split_data(ds, *(int(share) for share in shares))
+    return split_data(ds, *shares)
+
+
+def _report(engine: Engine, model: Model, progress: Progress, complete: bool) -> dict[str, Any]:
+    return {
+        "pnde": pnde.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+        "engine": engine.name,
+        "engine_versions": engine.status(),
+        "method": model.config.method,
+        "seed": model.config.seed,
+        "complete": complete,
+        "train_seconds": sum(row.seconds for row in progress.history),
+        "best_loss": progress.best_loss,
+        "best_epoch": progress.best_epoch,
+    }
