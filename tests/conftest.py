@@ -9,6 +9,22 @@ import numpy as np
 import pytest
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--campaign",
+        type=int,
+        default=200,
+        metavar="N",
+        help="cases of each kind in tests/campaigns (default: 200)",
+    )
+
+
+@pytest.fixture
+def campaign_size(request):
+    """How many cases a campaign runs: `--campaign N`."""
+    return request.config.getoption("--campaign")
+
+
 @pytest.fixture(scope="module")
 def strict():
     """Double precision, no implicit dtype or rank promotion. For a whole module: `usefixtures("strict")`."""
