@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -51,51 +50,6 @@ class CaseTables:
     branch_where: Sequence[str]
     bus_name: Sequence[str] = ()
     charging: np.ndarray | None = None
-
-
-def from_ppc(ppc: Mapping[str, Any], *, name: str = "ppc") -> Grid:
-    """A grid from a PYPOWER case: a dict of MATPOWER's tables ``baseMVA``, ``bus``, ``gen``,
-    ``branch``.
-
-    Sources stand where generators are in service (MATPOWER's bus types 2), the slack stays the
-    slack, loads are everywhere else. Powers at one bus are netted; shunts, taps, phase shifts and
-    line charging go to the admittance matrix. The sources' reactive set-points are left open: they
-    come from the load flow. Limits, areas and costs are ignored.
-
-    **Raises:** [`pnde.errors.DataError`][] for tables that cannot be read and
-    [`pnde.errors.GridError`][] for a grid that is wrong, naming the row.
-    """
-    tables: dict[str, np.ndarray] = {}
-    for key, least in COLUMNS.items():
-        if key not in ppc:
-            raise DataError(f"{name} has no {key!r} table; a case needs baseMVA, bus, gen, branch")
-        table = np.array(ppc[key], float, ndmin=2)
-        if table.size == 0:
-            table = np.zeros((0, least))
-        if table.shape[1] < least:
-            raise DataError(
-                f"the {key} table of {name} has {table.shape[1]} columns; MATPOWER's format needs "
-                f"at least {least}"
-            )
-        tables[key] = table
-    if "baseMVA" not in ppc:
-        raise DataError(f"{name} has no 'baseMVA'; add the power base in MVA")
-    where = {
-        key: [f"row {k + 1} of {name}'s {key} table" for k in range(len(table))]
-        for key, table in tables.items()
-    }
-    return build(
-        CaseTables(
-            tables["bus"],
-            tables["gen"],
-            tables["branch"],
-            float(np.squeeze(ppc["baseMVA"])),
-            name,
-            where["bus"],
-            where["gen"],
-            where["branch"],
-        )
-    )
 
 
 def build(case: CaseTables) -> Grid:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pnde.errors import DataError, nearest
-from pnde.grids.case import from_ppc
+from pnde.grids.fields import from_ppc
 from pnde.grids.grid import Grid
 from pnde.grids.ieee14 import ieee14
 from pnde.grids.matpower import read_matpower
