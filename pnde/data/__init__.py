@@ -5,9 +5,11 @@ physical units.
 """
 
 from ._angles import describe_jumps, unwrap, wrapped
+from ._attributes import table_of as attribute_table
 from ._completing import complete
 from ._layout import make_dataset, state_index, time_label, time_matrix
 from ._normalising import Normaliser, mean_velocity
+from ._order import check_second_order
 from ._reading import open_data
 from ._saving import save_data
 from ._segmenting import Segments, segments
@@ -17,6 +19,8 @@ from ._summary import state_table, summary
 __all__ = [
     "Normaliser",
     "Segments",
+    "attribute_table",
+    "check_second_order",
     "complete",
     "cut",
     "describe_jumps",

@@ -85,7 +85,7 @@ def _all_jumps(ds: xr.Dataset) -> dict[str, list[tuple[int, int, int]]]:
     for column, name in enumerate(ds["state"].values):
         turn, values = _turn(ds, column), u[:, :, column]
         known = values[np.isfinite(values)]
-        if turn is None or not known.size or np.ptp(known) > turn * (1 + 1e-6):
+        if turn is None or not known.size or not turn / 2 < np.ptp(known) <= turn * (1 + 1e-6):
             continue
         jumps = [
             _jumps(*pair, turn, sure=_unit(ds, column) != "")

@@ -1,8 +1,7 @@
-"""The one layout of data sets, and the checks that every way into it passes through."""
+"""The one layout of data sets, and the way into it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +9,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from pnde.errors import DataError, nearest
+from pnde.errors import DataError, listed, nearest, shown
 
-from ._interpolating import FEWEST, completed
+from ._attributes import plain_attributes
+from ._checks import check_finite, check_times
+from ._labels import check_count, first_twice, split_names, trajectory_labels
+from ._limits import check_room
+from ._numbers import as_numbers
+from ._times import Times, as_times, on_one_clock
 
 # Two trajectories share a time grid when their times agree to this share of the grid's span.
 TIME_TOLERANCE = 1e-9
@@ -20,7 +24,7 @@ TIME_TOLERANCE = 1e-9
 
 def make_dataset(
     u: ArrayLike | Sequence[ArrayLike],
-    t: ArrayLike | Sequence[ArrayLike],
+    t: Any,
     states: Sequence[str] | None = None,
     units: Sequence[str] | Mapping[str, str] | None = None,
     attrs: Mapping[str, Any] | None = None,
@@ -41,28 +45,42 @@ def make_dataset(
     - `u`: states ``(trajectory, time, n)``, or ``(time, n)`` for one trajectory, or a sequence of
       ``(time_i, n)`` for trajectories of unequal length (padded with NaN). NaN marks a missing
       sample. Physical units.
-    - `t`: times ``(time,)`` or ``(trajectory, time)``, or one array for each trajectory.
+    - `t`: times ``(time,)`` or ``(trajectory, time)``, or one array for each trajectory. Numbers
+      are kept as they are; dates become seconds since the first of them all (which the attribute
+      ``since`` of the times keeps), durations become seconds.
     - `states`: the n state names; ``u0, u1, ...`` if left out.
     - `units`: the n units, or a mapping from state names to units.
     - `attrs`: how the data came to be. Dicts and lists are kept as JSON text, ``None`` is left out,
       so that the attributes survive in a NetCDF file.
-    - `split`: ``train``, ``valid`` or ``test`` for each trajectory.
+    - `split`: ``train``, ``valid``, ``test`` or ``unused`` for each trajectory.
     - `trajectory`: labels of the trajectories; ``0, 1, ...`` if left out.
-    - `time_units`: the unit of time, such as ``"s"``.
+    - `time_units`: the unit of times that are numbers, such as ``"h"``.
 
     **Raises:** `DataError` where shapes do not fit, values are complex, infinite or no numbers,
     names occur twice, or times do not increase.
     """
-    states_array, times = _stack(u, t)
-    count, _, n = states_array.shape
+    states_array, times = _stack(u, t, time_units)
+    return assemble(states_array, times, states, units, attrs, split, trajectory)
+
+
+def assemble(
+    u: np.ndarray,
+    times: Times,
+    states: Sequence[Any] | None = None,
+    units: Sequence[Any] | Mapping[str, str] | None = None,
+    attrs: Mapping[Any, Any] | None = None,
+    split: Sequence[Any] | np.ndarray | None = None,
+    trajectory: Sequence[Any] | np.ndarray | None = None,
+) -> xr.Dataset:
+    """`make_dataset` for states ``(trajectory, time, n)`` and times of shape ``(trajectory, time)``."""
+    count, _, n = u.shape
     names = [f"u{i}" for i in range(n)] if states is None else [str(name) for name in states]
-    _check_count("state names", names, n, "states")
-    _check_unique("state name", names)
-    labels = np.arange(count) if trajectory is None else np.asarray(trajectory)
-    _check_count("trajectory labels", labels, count, "trajectories")
-    _check_unique("trajectory label", labels.tolist())
-    check_times(times, labels)
-    check_finite(states_array, times, labels, names)
+    check_count("state names", names, n, "states")
+    check_state_names(names)
+    labels = np.arange(count) if trajectory is None else trajectory_labels(trajectory)
+    check_count("trajectory labels", labels, count, "trajectories")
+    check_times(times.values, labels)
+    check_finite(u, times.values, labels, names)
 
     coordinates: dict[str, Any] = {
         "trajectory": labels,
@@ -70,15 +88,16 @@ def make_dataset(
         "units": ("state", _unit_list(units, names)),
     }
     if split is not None:
-        _check_count("split names", split, count, "trajectories")
-        coordinates["split"] = ("trajectory", [str(name) for name in split])
-    variables: dict[str, Any] = {"u": (("trajectory", "time", "state"), states_array)}
-    shared = _shared_grid(times)
-    time_attributes = {"units": time_units} if time_units else {}
+        check_count("split names", split, count, "trajectories")
+        coordinates["split"] = ("trajectory", split_names(split, labels))
+    variables: dict[str, Any] = {"u": (("trajectory", "time", "state"), u)}
+    shared = _shared_grid(times.values)
+    facts = {"units": times.unit, "since": times.since}
+    time_attributes = {key: fact for key, fact in facts.items() if fact}
     if shared is not None:
         coordinates["time"] = ("time", shared, time_attributes)
     else:
-        variables["t"] = (("trajectory", "time"), times, time_attributes)
+        variables["t"] = (("trajectory", "time"), times.values, time_attributes)
     return xr.Dataset(variables, coordinates, plain_attributes(attrs or {}))
 
 
@@ -92,8 +111,12 @@ def time_matrix(ds: xr.Dataset) -> np.ndarray:
 
 def time_label(ds: xr.Dataset) -> str:
     """The unit of time as the data set gives it, or an empty string."""
-    source = ds["t"] if "t" in ds else ds["time"]
-    return str(source.attrs.get("units", ""))
+    return str(_time_of(ds).attrs.get("units", ""))
+
+
+def times_of(ds: xr.Dataset) -> Times:
+    """The times of a data set in the standard layout: `time_matrix`, `time_label` and the date of 0."""
+    return Times(time_matrix(ds), time_label(ds), str(_time_of(ds).attrs.get("since", "")))
 
 
 def state_index(ds: xr.Dataset, name: str) -> int:
@@ -101,144 +124,100 @@ def state_index(ds: xr.Dataset, name: str) -> int:
     names = [str(known) for known in ds["state"].values]
     if name not in names:
         raise DataError(
-            f"there is no state {name!r}{nearest(name, names)}; the states are {', '.join(names)}"
+            f"there is no state {shown(name)}{nearest(name, names)}; the states are {listed(names)}"
         )
     return names.index(name)
 
 
-def plain_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes as NetCDF can hold them: text and numbers; dicts and lists as JSON text."""
-    plain: dict[str, Any] = {}
-    for key, value in attrs.items():
-        if value is None:
-            continue
-        if isinstance(value, bool | dict | list | tuple):
-            value = json.dumps(value)
-        plain[str(key)] = value
-    return plain
+def check_state_names(names: Sequence[str]) -> None:
+    """Refuse names that are empty or occur twice."""
+    if "" in names:
+        raise DataError(f"state {names.index('')} has no name; give one to each")
+    twice = first_twice(names)
+    if twice is not None:
+        raise DataError(f"the state name {shown(twice)} occurs twice")
 
 
-def as_numbers(values: Any, what: str) -> np.ndarray:
-    """``values`` as float64; complex and non-numeric values are refused with a sentence."""
-    array = np.asarray(values)
-    if np.iscomplexobj(array):
-        raise DataError(
-            f"{what} is complex; stack its real and imaginary parts as two states "
-            "(x_re and x_im, say) and write the law for them"
-        )
-    if array.dtype.kind not in "biuf":
-        try:
-            return array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"{what} holds values that are not numbers ({array.dtype})") from None
-    return array.astype(np.float64)
+def padded(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays ``(k_i, ...)`` of unequal length as one ``(len(parts), k, ...)``, NaN behind the shorter.
+
+    **Raises:** `DataError` where that takes more memory than there is.
+    """
+    length = max(len(part) for part in parts)
+    shape = (len(parts), length, *parts[0].shape[1:])
+    check_room(8 * int(np.prod(shape, dtype=object)), f"an array of shape {shape}")
+    out = np.full(shape, np.nan)
+    for row, part in zip(out, parts, strict=True):
+        row[: len(part)] = part
+    return out
 
 
-def check_times(times: np.ndarray, labels: Sequence[Any] | np.ndarray) -> None:
-    """Refuse times ``(trajectory, time)`` that are too few, or do not increase."""
-    for row, label in zip(times, labels, strict=True):
-        known = np.isfinite(row)
-        count = int(known.sum())
-        if count < 2:
-            raise DataError(f"trajectory {label} has {count} point(s); at least 2 are needed")
-        if not known[:count].all():
-            raise DataError(
-                f"trajectory {label} has no time at sample {int(np.argmin(known))}; "
-                "only the end of a trajectory may be padded"
-            )
-        stuck = np.flatnonzero(np.diff(row[:count]) <= 0)
-        if stuck.size:
-            raise DataError(not_increasing(label, row, int(stuck[0]), "samples"))
+def _time_of(ds: xr.Dataset) -> xr.DataArray:
+    return ds["t"] if "t" in ds else ds["time"]
 
 
-def not_increasing(label: Any, times: np.ndarray, at: int, unit: str, offset: int = 0) -> str:
-    """The sentence on times that do not increase between ``at`` and ``at + 1``."""
-    before, after = times[at], times[at + 1]
-    where = f"({unit} {at + offset} and {at + 1 + offset})"
-    if before == after:
-        return f"trajectory {label}: time {before:g} occurs twice {where}; times must increase"
-    return (
-        f"trajectory {label}: time goes back from {before:g} to {after:g} {where}; "
-        "times must increase"
-    )
-
-
-def check_finite(
-    u: np.ndarray, times: np.ndarray, labels: Sequence[Any] | np.ndarray, names: Sequence[str]
-) -> None:
-    """Refuse infinite values, and values that have no time."""
-    infinite = np.argwhere(np.isinf(u))
-    if infinite.size:
-        row, sample, column = infinite[0]
-        raise DataError(
-            f"trajectory {labels[row]}: state {names[column]!r} is infinite at t = "
-            f"{times[row, sample]:g} (sample {sample}); mark missing samples with NaN"
-        )
-    untimed = np.argwhere(np.isnan(times) & ~np.isnan(u).all(axis=-1))
-    if untimed.size:
-        row, sample = untimed[0]
-        raise DataError(f"trajectory {labels[row]}: sample {sample} has values but no time")
-
-
-def check_not_empty(ds: xr.Dataset) -> None:
-    """Refuse a state, or a trajectory, of which nothing is known."""
-    u = ds["u"].transpose("trajectory", "time", "state").values
-    known, complete = ~np.isnan(u), ~np.isnan(completed(u, time_matrix(ds)))
-    for column, name in enumerate(ds["state"].values):
-        if not known[:, :, column].any():
-            raise DataError(f"state {str(name)!r} is NaN everywhere, in all trajectories")
-    for row, label in enumerate(ds["trajectory"].values):
-        if complete[row].all(axis=-1).any():
-            continue
-        dead = np.flatnonzero(~known[row].any(axis=0))
-        if dead.size:
-            name = str(ds["state"].values[dead[0]])
-            raise DataError(f"trajectory {label}: state {name!r} is NaN everywhere")
-        raise DataError(
-            f"trajectory {label} has no sample in which all states are known, or lie between measurements of "
-            f"their own (at least {FEWEST}, without a gap)"
-        )
-
-
-def _stack(u: Any, t: Any) -> tuple[np.ndarray, np.ndarray]:
+def _stack(u: Any, t: Any, time_units: str) -> tuple[np.ndarray, Times]:
     """States (trajectory, time, n) and times (trajectory, time), padded with NaN."""
-    if isinstance(u, list | tuple) and u and np.ndim(u[0]) == 2:
+    if isinstance(u, list | tuple) and u:
         parts = [as_numbers(part, "u") for part in u]
-        if len({part.shape[1] for part in parts}) > 1:
-            raise DataError("the trajectories differ in their number of states")
-        length = max(len(part) for part in parts)
-        states = np.full((len(parts), length, parts[0].shape[1]), np.nan)
-        for row, part in zip(states, parts, strict=True):
-            row[: len(part)] = part
-        if not (isinstance(t, list | tuple) and len(t) > 0 and np.ndim(t[0]) == 1):
-            grid = np.broadcast_to(as_numbers(t, "t"), (len(parts), np.shape(t)[-1]))
-            t = [row[: len(part)] for row, part in zip(grid, parts, strict=True)]
-        if len(t) != len(parts):
-            raise DataError(f"there are {len(parts)} trajectories but times for {len(t)}")
-        times = np.full(states.shape[:2], np.nan)
-        for index, (row, part, own) in enumerate(zip(times, parts, t, strict=True)):
-            own = as_numbers(own, "t")
-            if own.shape != (len(part),):
-                raise DataError(
-                    f"trajectory {index} has {len(part)} points but times of shape {own.shape}"
-                )
-            row[: len(own)] = own
-        return states, times
-    states, times = as_numbers(u, "u"), as_numbers(t, "t")
+        if all(part.ndim == 2 for part in parts):
+            return _stack_uneven(parts, t, time_units)
+    states, times = as_numbers(u, "u"), as_times(t, time_units)
+    _check_label(times, time_units)
     if states.ndim == 2:
         states = states[None]
     if states.ndim != 3:
         raise DataError(f"u has shape {states.shape}; it must be (trajectory, time, state)")
     if 0 in states.shape:
         raise DataError(f"u is empty: its shape is {states.shape}")
-    if times.ndim == 1:
-        times = np.broadcast_to(times, (states.shape[0], times.shape[0])).copy()
-    if times.shape != states.shape[:2]:
+    values = times.values
+    if values.ndim == 1:
+        values = np.broadcast_to(values, (states.shape[0], values.shape[0])).copy()
+    if values.shape != states.shape[:2]:
         raise DataError(
-            f"the times have shape {np.shape(t)}, but u has {states.shape[0]} trajectories of "
-            f"{states.shape[1]} points"
+            f"the times have shape {times.values.shape}, but u has {states.shape[0]} trajectories "
+            f"of {states.shape[1]} points"
         )
-    return states, times
+    return states, Times(values, times.unit, times.since)
+
+
+def _stack_uneven(parts: list[np.ndarray], t: Any, time_units: str) -> tuple[np.ndarray, Times]:
+    if len({part.shape[1] for part in parts}) > 1:
+        raise DataError("the trajectories differ in their number of states")
+    if 0 in {size for part in parts for size in part.shape}:
+        raise DataError("a trajectory is empty; leave it out")
+    if isinstance(t, list | tuple) and len(t) > 0 and np.ndim(t[0]) == 1:
+        if len(t) != len(parts):
+            raise DataError(f"there are {len(parts)} trajectories but times for {len(t)}")
+        own = [as_times(times, time_units) for times in t]
+    else:
+        shared = as_times(t, time_units)
+        if shared.values.ndim not in (1, 2) or shared.values.shape[:-1] not in ((), (len(parts),)):
+            raise DataError(
+                f"there are {len(parts)} trajectories, but the times have shape "
+                f"{shared.values.shape}; give one array for each trajectory"
+            )
+        rows = np.broadcast_to(shared.values, (len(parts), shared.values.shape[-1]))
+        own = [
+            Times(row[: len(part)], shared.unit, shared.since)
+            for row, part in zip(rows, parts, strict=True)
+        ]
+    for index, (times, part) in enumerate(zip(own, parts, strict=True)):
+        _check_label(times, time_units)
+        if times.values.shape != (len(part),):
+            raise DataError(
+                f"trajectory {index} has {len(part)} points but times of shape {times.values.shape}"
+            )
+    values, unit, since = on_one_clock(own)
+    return padded(parts), Times(padded(values), unit, since)
+
+
+def _check_label(times: Times, given: str) -> None:
+    if given and " since " not in given and times.unit != given.strip():
+        raise DataError(
+            f"the times are dates or durations, which become seconds, but time_units is "
+            f"{shown(given)}; leave time_units out"
+        )
 
 
 def _shared_grid(times: np.ndarray) -> np.ndarray | None:
@@ -253,27 +232,16 @@ def _shared_grid(times: np.ndarray) -> np.ndarray | None:
     return grid
 
 
-def _unit_list(units: Sequence[str] | Mapping[str, str] | None, names: list[str]) -> list[str]:
+def _unit_list(units: Sequence[Any] | Mapping[str, str] | None, names: list[str]) -> list[str]:
     if units is None:
         return [""] * len(names)
     if isinstance(units, Mapping):
+        known = set(names)
         for name in units:
-            if name not in names:
-                raise DataError(f"a unit is given for {name!r}, no state{nearest(name, names)}")
+            if name not in known:
+                raise DataError(
+                    f"a unit is given for {shown(name)}, no state{nearest(name, names)}"
+                )
         return [str(units.get(name, "")) for name in names]
-    _check_count("units", units, len(names), "states")
+    check_count("units", units, len(names), "states")
     return [str(unit) for unit in units]
-
-
-def _check_count(what: str, given: Any, wanted: int, of: str) -> None:
-    if isinstance(given, str) or len(given) != wanted:
-        found = 1 if isinstance(given, str) else len(given)
-        raise DataError(f"there are {found} {what} for {wanted} {of}")
-
-
-def _check_unique(what: str, names: Sequence[Any]) -> None:
-    seen = set()
-    for name in names:
-        if name in seen:
-            raise DataError(f"the {what} {name!r} occurs twice")
-        seen.add(name)

@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from pnde.errors import DataError, nearest
+from pnde.errors import DataError, brief, nearest, shown
+from pnde.files import write_aside
 
-from ._layout import plain_attributes, time_label, time_matrix
+from ._attributes import plain_attributes
+from ._layout import time_label, time_matrix
 
 
 def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
@@ -21,35 +23,36 @@ def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
 
     ``.nc`` (NetCDF 4) keeps everything. ``.npz`` keeps the states, times, names, units, splits and
     attributes; ``.csv`` (long form) the states, times, names and splits; both leave out further
-    variables. The numbers are kept to the last bit. The file appears whole or not at all: it is
-    written under another name beside `path` and then renamed.
+    variables. The numbers are kept to the last bit, in ``.nc`` and ``.npz`` with checksums, so that
+    what a disk has changed is noticed. The file appears whole or not at all: it is written under
+    another name beside `path` and then renamed.
 
-    **Returns:** the path. **Raises:** `DataError` for an unknown suffix or a missing folder.
+    **Returns:** the path.
+
+    **Raises:** `DataError` for an unknown suffix, a missing folder, or names that a CSV file would
+    not give back; `pnde.errors.RunError` where the disk is full or may not be written.
     """
     path = Path(path)
     writers = {".nc": _write_netcdf, ".npz": _write_npz, ".csv": _write_csv}
     suffix = path.suffix.lower()
     if suffix not in writers:
         raise DataError(
-            f"{path}: unknown kind of file {suffix!r}{nearest(suffix, writers)}; "
+            f"{brief(path, 100)}: unknown kind of file {shown(suffix)}{nearest(suffix, writers)}; "
             f"known are {', '.join(writers)}"
         )
     if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder {path.parent}")
-    temporary = path.with_name(f".{path.stem}-{os.getpid()}{suffix}")
-    try:
-        writers[suffix](ds, temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        raise DataError(f"{brief(path, 100)}: there is no folder {brief(path.parent, 100)}")
+    write_aside(path, lambda temporary: writers[suffix](ds, temporary))
     return path
 
 
 def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
     ds = ds.drop_encoding()
     ds.attrs = plain_attributes(ds.attrs)
-    ds.to_netcdf(path, engine="h5netcdf")
+    numbers = [name for name, variable in ds.variables.items() if variable.dtype.kind in "iuf"]
+    # HDF5 checks these sums whenever a block is read; only whole blocks have them.
+    encoding = {name: {"fletcher32": True} for name in numbers if ds[name].size and ds[name].ndim}
+    ds.to_netcdf(path, engine="h5netcdf", encoding=encoding)
 
 
 def _write_npz(ds: xr.Dataset, path: Path) -> None:
@@ -71,6 +74,7 @@ def _write_npz(ds: xr.Dataset, path: Path) -> None:
 def _write_csv(ds: xr.Dataset, path: Path) -> None:
     u = ds["u"].transpose("trajectory", "time", "state").values
     count, length, n = u.shape
+    _check_names(ds)
     columns: dict[str, Any] = {"trajectory": np.repeat(ds["trajectory"].values, length)}
     if "split" in ds.coords:
         columns["split"] = np.repeat(ds["split"].values, length)
@@ -80,6 +84,22 @@ def _write_csv(ds: xr.Dataset, path: Path) -> None:
     columns.update({str(name): flat[:, i] for i, name in enumerate(ds["state"].values)})
     # Rows without a time are padding after the end of a shorter trajectory.
     pd.DataFrame(columns)[np.isfinite(times)].to_csv(path, index=False)
+
+
+def _check_names(ds: xr.Dataset) -> None:
+    """Refuse state names that a CSV file would not give back."""
+    for name in ds["state"].values.astype(str):
+        taken = name.casefold() in ("trajectory", "split", "time", "t", "index", "")
+        if (
+            taken
+            or name != name.strip()
+            or any(mark in name for mark in '\r\n"')
+            or name[0] in "#%"
+        ):
+            raise DataError(
+                f"a CSV file cannot hold a state called {shown(name)} beside its own columns; rename "
+                "the state, or save as .nc"
+            )
 
 
 def _plain(labels: np.ndarray) -> np.ndarray:

@@ -9,10 +9,8 @@ import xarray as xr
 
 from pnde.errors import DataError, nearest
 
+from ._labels import SPLITS, UNUSED
 from ._layout import make_dataset, time_label, time_matrix
-
-SPLITS = ("train", "valid", "test")
-UNUSED = "unused"
 
 
 def split_data(

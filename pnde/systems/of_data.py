@@ -2,22 +2,66 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import xarray as xr
 
+from pnde.data import attribute_table
+from pnde.errors import DataError, PndeError, brief, shown
 from pnde.laws import Constraint, Rods, as_constraint
 
 
 def system_of(ds: xr.Dataset) -> Any:
-    """The built-in system that a data set was simulated from, or `None`."""
+    """The built-in system that a data set was simulated from, or `None`.
+
+    Its attributes `system` and `parameters` come from a file, so they hold a name and tables of numbers. A path is
+    never taken from them: a grid is there as its tables, or not at all.
+
+    **Raises:** `pnde.errors.DataError` if the parameters are no such tables, or not those of the system.
+    """
     from pnde import systems
 
     name = ds.attrs.get("system")
-    if name not in systems.names():
+    if not isinstance(name, str) or name not in systems.names():
         return None
-    return systems.get(str(name), **json.loads(ds.attrs.get("parameters", "{}")))
+    parameters = attribute_table(ds.attrs, "parameters")
+    for key, value in parameters.items():
+        # Of the systems' parameters, only a pendulum's two choices are words.
+        if isinstance(value, str) and value not in ("paper", "code", "cartesian", "angular"):
+            raise DataError(
+                f"the attribute 'parameters' has the text {shown(value)} for {shown(key)}: a path or a name is not "
+                "taken from a data file; write tables there, or pass the law as constraint="
+            )
+    if "grid" in parameters and not _is_grid(parameters["grid"]):
+        raise DataError(
+            "the attribute 'parameters' of the data has no tables of buses and branches under 'grid'; write "
+            "Grid.to_dict() there, or pass the law as constraint="
+        )
+    if _is_larger(parameters.get("n"), ds.sizes["state"]):
+        raise DataError(
+            f"the attribute 'parameters' says n = {brief(parameters['n'])}, but the data have {ds.sizes['state']} "
+            "states; mend the attribute, or pass the law as constraint="
+        )
+    try:
+        return systems.get(name, **parameters)
+    except PndeError as error:
+        raise DataError(f"the attributes of the data do not fit: {error}") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DataError(
+            f"the attribute 'parameters' does not fit the system {name!r} ({brief(error, 100)}); mend it, or pass the "
+            "law as constraint="
+        ) from None
+
+
+def _is_grid(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(value.get(table), dict) for table in ("buses", "branches")
+    )
+
+
+def _is_larger(n: Any, count: int) -> bool:
+    """Whether a number of bobs is more than there are states, so that nothing of its size is made."""
+    return n is not None and not (isinstance(n, int | float) and n <= count)
 
 
 def law_for(ds: xr.Dataset, constraint: Any) -> Constraint | None:
