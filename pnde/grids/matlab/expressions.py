@@ -125,6 +125,8 @@ class Expressions:
         signs = []
         while self.is_next("-", "+", "~", "!"):
             signs.append(self.take())
+        if len(signs) > DEEPEST:
+            self.fail("there are too many signs")
         node = self.power()
         for sign in signs[::-1]:
             node = Node("unary", sign.line, "~" if sign.value == "!" else sign.value, (node,))

@@ -69,6 +69,11 @@ class Interpreter:
                 raise DataError(
                     f"{self.file}, line {line}: {self._code_at(line)}: {error}"
                 ) from None
+            except RecursionError:
+                raise DataError(
+                    f"{self.file}, line {statement.line}: the expression is nested too deep; save "
+                    "the case in MATPOWER with savecase"
+                ) from None
             except (MemoryError, ValueError, TypeError, OverflowError, IndexError) as error:
                 raise DataError(
                     f"{self.file}, line {self.line}: {self._code_at(self.line)} cannot be worked "

@@ -132,7 +132,7 @@ def ruled(index: np.ndarray | None, size: int) -> list[int]:
     """Positions from 0 on that an index means; a logical index is a mask."""
     if index is None:
         return list(range(size))
-    flat = index.ravel()
+    flat = index.ravel(order="F")
     if index.dtype == bool:
         return np.flatnonzero(flat).tolist()
     if not ((flat == np.round(flat)) & (flat >= 1)).all():
@@ -159,7 +159,7 @@ def indexed(array: np.ndarray, indices: list[np.ndarray | None]) -> np.ndarray:
             return flat[None] if len(array) == 1 else flat[:, None]
         if min(array.shape) == 1 and min(shape) == 1:  # a vector keeps its direction
             return flat[None] if len(array) == 1 and array.size > 1 else flat[:, None]
-        return flat.reshape(shape)
+        return flat.reshape(shape, order="F")
     rows, columns = (ruled(x, n) for x, n in zip(indices, array.shape, strict=True))
     check_size(len(rows), len(columns))
     for at, size, what in ((rows, len(array), "row"), (columns, array.shape[1], "column")):
