@@ -8,9 +8,10 @@ The laws of a grid are `PowerBalance`. Everything here is NumPy; SciPy and panda
 network of PowerDynamics.jl, with machines and controllers of any kind, is taken by `from_powerdynamics`.
 """
 
-from pnde.grids.case import CaseTables, from_ppc
+from pnde.grids.case import CaseTables
+from pnde.grids.fields import from_ppc
 from pnde.grids.forcing import TAU, ambient_forcing
-from pnde.grids.grid import KINDS, Branches, Buses, Grid
+from pnde.grids.grid import Grid
 from pnde.grids.ieee14 import ieee14
 from pnde.grids.layout import layout
 from pnde.grids.load_flow import LoadFlow, load_flow
@@ -28,6 +29,7 @@ from pnde.grids.power import power_jacobian
 from pnde.grids.psse import read_psse
 from pnde.grids.read import BUILT_IN, read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, NormalForm, dvoc, normal_form
+from pnde.grids.tables import KINDS, Branches, Buses
 
 __all__ = [
     "ALPHA",

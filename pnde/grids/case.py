@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pnde.errors import DataError, GridError
-from pnde.grids.grid import Branches, Buses, Grid, unknown_bus
+from pnde.grids.grid import Grid
+from pnde.grids.rows import unknown_bus
+from pnde.grids.tables import Branches, Buses
+from pnde.grids.validate import islands
 
 log = logging.getLogger(__name__)
 
 # Columns of MATPOWER's case format, version 2 (MATPOWER User's Manual, appendix B).
 BUS_NUMBER, BUS_TYPE, PD, QD, GS, BS, VM, VA = 0, 1, 2, 3, 4, 5, 7, 8
-GEN_BUS, PG, VG, GEN_STATUS = 0, 1, 5, 7
-QG = 2
+GEN_BUS, PG, QG, QMAX, QMIN, VG, MBASE, GEN_STATUS = range(8)
 FROM, TO, R, X, B, TAP, SHIFT, BRANCH_STATUS = 0, 1, 2, 3, 4, 8, 9, 10
 COLUMNS = {"bus": 9, "gen": 8, "branch": 11}
 
@@ -51,51 +52,6 @@ class CaseTables:
     charging: np.ndarray | None = None
 
 
-def from_ppc(ppc: Mapping[str, Any], *, name: str = "ppc") -> Grid:
-    """A grid from a PYPOWER case: a dict of MATPOWER's tables ``baseMVA``, ``bus``, ``gen``,
-    ``branch``.
-
-    Sources stand where generators are in service (MATPOWER's bus types 2), the slack stays the
-    slack, loads are everywhere else. Powers at one bus are netted; shunts, taps, phase shifts and
-    line charging go to the admittance matrix. The sources' reactive set-points are left open: they
-    come from the load flow. Limits, areas and costs are ignored.
-
-    **Raises:** [`pnde.errors.DataError`][] for tables that cannot be read and
-    [`pnde.errors.GridError`][] for a grid that is wrong, naming the row.
-    """
-    tables: dict[str, np.ndarray] = {}
-    for key, least in COLUMNS.items():
-        if key not in ppc:
-            raise DataError(f"{name} has no {key!r} table; a case needs baseMVA, bus, gen, branch")
-        table = np.array(ppc[key], float, ndmin=2)
-        if table.size == 0:
-            table = np.zeros((0, least))
-        if table.shape[1] < least:
-            raise DataError(
-                f"the {key} table of {name} has {table.shape[1]} columns; MATPOWER's format needs "
-                f"at least {least}"
-            )
-        tables[key] = table
-    if "baseMVA" not in ppc:
-        raise DataError(f"{name} has no 'baseMVA'; add the power base in MVA")
-    where = {
-        key: [f"row {k + 1} of {name}'s {key} table" for k in range(len(table))]
-        for key, table in tables.items()
-    }
-    return build(
-        CaseTables(
-            tables["bus"],
-            tables["gen"],
-            tables["branch"],
-            float(np.squeeze(ppc["baseMVA"])),
-            name,
-            where["bus"],
-            where["gen"],
-            where["branch"],
-        )
-    )
-
-
 def build(case: CaseTables) -> Grid:
     """The grid of a case; the rules are those of [`pnde.grids.from_ppc`][]."""
     kept = _kept_buses(case)
@@ -107,7 +63,23 @@ def build(case: CaseTables) -> Grid:
     power = -(demand[:, 0] + 1j * demand[:, 1])
     set_point = case.bus[kept, VM].astype(float)
     generators = _add_generators(case, position, every, power, set_point)
-    kinds = _kinds(case, kept, generators)
+    running = np.flatnonzero((case.gen[:, GEN_STATUS] > 0) & np.isin(case.gen[:, GEN_BUS], number))
+    at_bus = np.array([position[int(n)] for n in case.gen[running, GEN_BUS]], dtype=int)
+
+    def of_generators(column: np.ndarray) -> np.ndarray:
+        """The sum over the generators in service at each bus; NaN unless each has a value."""
+        total = np.bincount(at_bus, column[running], len(kept))
+        return np.where(np.isin(np.arange(len(kept)), at_bus), total, np.nan)
+
+    # A machine's base that is the file's is its default, and says nothing of the machine.
+    rating = np.where(
+        (case.gen[:, MBASE] > 0) & (case.gen[:, MBASE] != case.base_mva),
+        case.gen[:, MBASE],
+        np.nan,
+    )
+    stored = case.bus[kept, VM] * np.exp(1j * np.deg2rad(case.bus[kept, VA]))
+    branches = _branches(case, position, every)
+    kinds = _kinds(case, kept, generators, branches)
 
     kind = np.array(kinds)
     load, source = kind == "load", kind == "source"
@@ -122,10 +94,14 @@ def build(case: CaseTables) -> Grid:
         angle=np.where(kind == "slack", np.deg2rad(case.bus[kept, VA]), 0.0),
         shunt=(case.bus[kept, GS] + 1j * case.bus[kept, BS]) / case.base_mva,
         name=tuple(names),
+        reactive_min=(of_generators(case.gen[:, QMIN]) - demand[:, 1]) / case.base_mva,
+        reactive_max=(of_generators(case.gen[:, QMAX]) - demand[:, 1]) / case.base_mva,
+        rating=of_generators(rating) / case.base_mva,
+        stored=np.where(np.abs(stored) > 0, stored, np.nan),
     )
     return Grid(
         buses,
-        _branches(case, position, every),
+        branches,
         name=case.name,
         base_mva=case.base_mva,
         citation=f"read from {case.name}",
@@ -202,19 +178,68 @@ def _add_generators(
     return set(found)
 
 
-def _kinds(case: CaseTables, kept: np.ndarray, generators: set[int]) -> tuple[str, ...]:
-    kinds = []
-    for at, k in enumerate(kept):
-        kind = int(case.bus[k, BUS_TYPE])
-        if kind == _SOURCE and at not in generators:
+def _kinds(
+    case: CaseTables, kept: np.ndarray, generators: set[int], branches: Branches
+) -> tuple[str, ...]:
+    kinds = [
+        {_LOAD: "load", _SOURCE: "source", _SLACK: "slack"}[int(x)]
+        for x in case.bus[kept, BUS_TYPE]
+    ]
+    number = case.bus[kept, BUS_NUMBER].astype(int)
+    for at, kind in enumerate(kinds):
+        if kind == "source" and at not in generators:
             log.info(
                 "%s: bus %d has type 2 but no generator in service, so it is a load",
                 case.name,
-                case.bus[k, BUS_NUMBER],
+                number[at],
             )
-            kind = _LOAD
-        kinds.append({_LOAD: "load", _SOURCE: "source", _SLACK: "slack"}[kind])
+            kinds[at] = "load"
+    island = islands(len(kept), branches.start, branches.end)
+    for at in [k for k, kind in enumerate(kinds) if kind == "slack" and k not in generators]:
+        _move_reference(case.name, at, number, kinds, generators, island)
     return tuple(kinds)
+
+
+def _move_reference(
+    name: str,
+    at: int,
+    number: np.ndarray,
+    kinds: list[str],
+    generators: set[int],
+    island: np.ndarray,
+) -> None:
+    """Take the reference from a bus without a generator, as MATPOWER's `bustypes` does.
+
+    The first bus of its island with a generator in service becomes the reference, unless the island
+    has another one.
+    """
+    near = [k for k in range(len(kinds)) if island[k] == island[at]]
+    if any(kinds[k] == "slack" and k in generators for k in near):
+        log.warning(
+            "%s: the reference bus %d has no generator in service, so it is a load; its island "
+            "has another reference",
+            name,
+            number[at],
+        )
+    else:
+        heir = next((k for k in near if kinds[k] == "source"), None)
+        if heir is None:
+            log.warning(
+                "%s: the reference bus %d has no generator in service, and no other bus has one; "
+                "it stays the slack",
+                name,
+                number[at],
+            )
+            return
+        log.warning(
+            "%s: the reference bus %d has no generator in service, so it is a load and bus %d, "
+            "the first with a generator, is the reference",
+            name,
+            number[at],
+            number[heir],
+        )
+        kinds[heir] = "slack"
+    kinds[at] = "load"
 
 
 def _branches(case: CaseTables, position: Mapping[int, int], every: set[int]) -> Branches:

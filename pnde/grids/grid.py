@@ -2,127 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pnde.errors import GridError, nearest
+from pnde.grids.tables import Branches, Buses
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-#: What a bus may be. "slack": its complex voltage is pinned. "source": a grid-forming source keeps
-#: its active power and voltage near their set-points. "load": constant active and reactive power.
-KINDS = ("slack", "source", "load")
-
-
-@dataclass(frozen=True, eq=False)
-class Buses:
-    """One entry a bus; every array has shape ``(N,)``. Powers are injections: a load is negative.
-
-    **Arguments:**
-
-    - `number`: the buses' own numbers, as in the file; unique, not necessarily consecutive.
-    - `kind`: "slack", "source" or "load", see [`pnde.grids.KINDS`][].
-    - `active`, `reactive`: set-points of the injected power, p.u. NaN where nothing is prescribed:
-        at the slack, and the reactive power of a source that takes it from the load flow.
-    - `voltage`: set-point of the voltage magnitude at slack and sources, p.u.; NaN at loads.
-    - `angle`: voltage angle of the slack, rad; ignored elsewhere.
-    - `shunt`: admittance to ground, p.u. (a capacitor has a positive imaginary part).
-    - `name`: for messages and plots; the number is used where it is empty.
-    """
-
-    number: np.ndarray
-    kind: tuple[str, ...]
-    active: np.ndarray
-    reactive: np.ndarray
-    voltage: np.ndarray
-    angle: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    shunt: np.ndarray = field(default_factory=lambda: np.zeros(0, complex))
-    name: tuple[str, ...] = ()
-
-    def __post_init__(self):
-        size = len(np.atleast_1d(self.number))
-        _freeze(self, "number", self.number, np.int64, size)
-        for number, count in Counter(self.number.tolist()).items():
-            if count > 1:
-                raise GridError(
-                    f"bus number {number} appears {count} times in the bus table; number every bus "
-                    "differently"
-                )
-        _set(self, "kind", tuple(str(kind) for kind in self.kind))
-        _set(self, "name", tuple(str(name).strip() for name in self.name) or ("",) * size)
-        for key in ("active", "reactive", "voltage"):
-            _freeze(self, key, getattr(self, key), float, size)
-        _freeze(self, "angle", self.angle if np.size(self.angle) else np.zeros(size), float, size)
-        shunt = self.shunt if np.size(self.shunt) else np.zeros(size)
-        _freeze(self, "shunt", shunt, complex, size)
-        for key in ("kind", "name"):
-            if len(getattr(self, key)) != size:
-                raise GridError(
-                    f"the bus table has {size} numbers but {len(getattr(self, key))} values of "
-                    f"{key}; give one for each bus"
-                )
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    def label(self, position: int) -> str:
-        """``bus 7 ('north')``: what messages call a bus."""
-        number, name = int(self.number[position]), self.name[position]
-        return f"bus {number}" + (f" ({name!r})" if name and name != str(number) else "")
-
-
-@dataclass(frozen=True, eq=False)
-class Branches:
-    """One entry a line or transformer; every array has shape ``(L,)``.
-
-    The branch is a π-section behind an ideal transformer at its start, as in MATPOWER (Zimmerman &
-    Murillo-Sánchez, User's Manual, §3.2).
-
-    **Arguments:**
-
-    - `start`, `end`: positions in the bus table (not bus numbers).
-    - `admittance`: series admittance, p.u.
-    - `tap`: turns ratio at the start; 1 for a line.
-    - `shift`: phase shift at the start, rad; positive when the start leads.
-    - `charging_start`, `charging_end`: admittance to ground at either end, inside the transformer,
-        p.u.; half the line charging each, ``0.5j * b``.
-    - `where`: where the branch was read ("case.m, line 42"), for messages; may be empty.
-    """
-
-    start: np.ndarray
-    end: np.ndarray
-    admittance: np.ndarray
-    tap: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    shift: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    charging_start: np.ndarray = field(default_factory=lambda: np.zeros(0, complex))
-    charging_end: np.ndarray = field(default_factory=lambda: np.zeros(0, complex))
-    where: tuple[str, ...] = ()
-
-    def __post_init__(self):
-        size = len(np.atleast_1d(self.start))
-        for key in ("start", "end"):
-            _freeze(self, key, getattr(self, key), np.int64, size)
-        _freeze(self, "admittance", self.admittance, complex, size)
-        _freeze(self, "tap", self.tap if np.size(self.tap) else np.ones(size), float, size)
-        _freeze(self, "shift", self.shift if np.size(self.shift) else np.zeros(size), float, size)
-        for key in ("charging_start", "charging_end"):
-            value = getattr(self, key)
-            _freeze(self, key, value if np.size(value) else np.zeros(size), complex, size)
-        _set(self, "where", tuple(str(text) for text in self.where) or ("",) * size)
-        if len(self.where) != size:
-            raise GridError(
-                f"the branch table has {size} branches but {len(self.where)} values of where; "
-                "give one for each branch"
-            )
-
-    def __len__(self) -> int:
-        return len(self.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +147,13 @@ class Grid:
         current = (self.admittance() @ flat.T).T.reshape(voltage.shape)
         return voltage * np.conj(current)
 
+    def constant_power(self, voltage: np.ndarray) -> np.ndarray:
+        """What the set-points prescribe: the injected power without that of constant-current loads.
+
+        Arguments and returns as in `injected_power`.
+        """
+        return self.injected_power(voltage) - np.abs(voltage) * self.buses.current
+
     def voltage(self, state: np.ndarray) -> np.ndarray:
         """Complex voltages ``(..., N)`` of states ``(..., 2 N)``."""
         state = np.asarray(state)
@@ -290,159 +188,28 @@ class Grid:
         **Arguments:**
 
         - `buses`: rows with ``number``, ``kind`` and, as the kind asks, ``active``, ``reactive``
-            (injections: loads negative), ``voltage``; optional ``angle`` (rad), ``shunt``
-            (complex), ``name``.
+            (injections: loads negative), ``voltage``; optional the other columns of
+            [`pnde.grids.Buses`][].
         - `branches`: rows with ``start``, ``end`` (bus numbers) and either ``admittance`` (complex)
             or ``resistance`` and ``reactance``; optional ``charging`` (total susceptance), ``tap``,
             ``shift`` (rad).
 
         **Raises:** [`pnde.errors.GridError`][], naming the row.
         """
-        bus_keys = (
-            "number", "kind", "active", "reactive", "voltage", "angle", "shunt", "name",
-        )  # fmt: skip
-        bus_rows = _rows(buses, "bus", bus_keys, ("number", "kind"))
-        branch_keys = (
-            "start", "end", "admittance", "resistance", "reactance", "charging", "tap", "shift",
-        )  # fmt: skip
-        branch_rows = _rows(branches, "branch", branch_keys, ("start", "end"))
-        missing = {"angle": 0.0, "shunt": 0.0, "name": ""}
-        column = {
-            key: [row.get(key, missing.get(key, np.nan)) for row in bus_rows] for key in bus_keys
-        }
-        table = Buses(**{key: column[key] for key in bus_keys})  # type: ignore[arg-type]
-        position = {int(number): k for k, number in enumerate(table.number)}
-        start, end, admittance = [], [], []
-        for k, row in enumerate(branch_rows):
-            label = f"branch {row['start']}–{row['end']} (row {k + 1} of the branch table)"
-            for key in ("start", "end"):
-                if int(row[key]) not in position:
-                    raise unknown_bus(label, int(row[key]))
-            start.append(position[int(row["start"])])
-            end.append(position[int(row["end"])])
-            if "admittance" in row:
-                admittance.append(complex(row["admittance"]))
-            else:
-                r, x = float(row.get("resistance", 0.0)), float(row.get("reactance", 0.0))
-                admittance.append(complex(series_admittance(r, x, label)))
-        charging = np.array([0.5j * row.get("charging", 0.0) for row in branch_rows], complex)
-        lines = Branches(
-            start=np.array(start),
-            end=np.array(end),
-            admittance=np.array(admittance),
-            tap=np.array([row.get("tap", 1.0) for row in branch_rows], float),
-            shift=np.array([row.get("shift", 0.0) for row in branch_rows], float),
-            charging_start=charging,
-            charging_end=charging,
-        )
-        return cls(table, lines, name=name, base_mva=base_mva, citation=citation)
+        from pnde.grids.rows import tables_of_rows
+
+        tables = tables_of_rows(buses, branches)
+        return cls(*tables, name=name, base_mva=base_mva, citation=citation)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings and lists, fit for JSON; `from_dict` reads them back exactly."""
-        bus, line = self.buses, self.branches
-        return {
-            "name": self.name,
-            "base_mva": float(self.base_mva),
-            "citation": self.citation,
-            "buses": {
-                "number": bus.number.tolist(),
-                "kind": list(bus.kind),
-                "name": list(bus.name),
-                **{key: _plain(getattr(bus, key)) for key in _BUS_VALUES},
-            },
-            "branches": {
-                "start": line.start.tolist(),
-                "end": line.end.tolist(),
-                "where": list(line.where),
-                **{key: _plain(getattr(line, key)) for key in _BRANCH_VALUES},
-            },
-        }
+        from pnde.grids.record import to_record
+
+        return to_record(self)
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any]) -> Grid:
         """The inverse of `to_dict`."""
-        bus, line = dict(tables["buses"]), dict(tables["branches"])
-        bus.update({key: _array(bus[key]) for key in _BUS_VALUES})
-        line.update({key: _array(line[key]) for key in _BRANCH_VALUES})
-        return cls(
-            Buses(**bus),
-            Branches(**line),
-            name=tables["name"],
-            base_mva=tables["base_mva"],
-            citation=tables["citation"],
-        )
+        from pnde.grids.record import of_record
 
-
-_BUS_VALUES = ("active", "reactive", "voltage", "angle", "shunt")
-_BRANCH_VALUES = ("admittance", "tap", "shift", "charging_start", "charging_end")
-
-
-def series_admittance(resistance: float, reactance: float, label: str) -> complex:
-    """1 / (r + jx), refusing a branch without impedance by its name."""
-    if resistance == 0 and reactance == 0:
-        raise GridError(
-            f"{label} has zero impedance; merge its two buses into one, or give it a small "
-            "reactance such as 1e-4 p.u."
-        )
-    return 1 / complex(resistance, reactance)
-
-
-def unknown_bus(label: str, number: float) -> GridError:
-    """The error for a branch that ends at a bus nobody has defined."""
-    return GridError(
-        f"{label} ends at bus {number:g}, which is not in the bus table; add the bus or remove the "
-        "branch"
-    )
-
-
-def _rows(
-    table: Any, what: str, known: Sequence[str], needed: Sequence[str]
-) -> list[dict[str, Any]]:
-    if hasattr(table, "to_dict"):  # a pandas DataFrame, without importing pandas
-        table = table.to_dict("records")
-    optional = ("admittance", "charging", "tap", "shift", "shunt", "angle", "name")
-    rows = [
-        # pandas fills what a row does not say with NaN; a NaN resistance or load stays an error
-        {key: value for key, value in dict(row).items() if key not in optional or value == value}
-        for row in table
-    ]
-    for k, row in enumerate(rows):
-        for key in row:
-            if key not in known:
-                raise GridError(
-                    f"row {k + 1} of the {what} table has the unknown column {key!r}"
-                    f"{nearest(key, known)}; known are {', '.join(known)}"
-                )
-        for key in needed:
-            if key not in row:
-                raise GridError(f"row {k + 1} of the {what} table has no {key!r}; add it")
-    return rows
-
-
-def _plain(values: np.ndarray) -> list[Any]:
-    """Lists for JSON: None for NaN (JSON has none), [re, im] for complex numbers."""
-    if np.iscomplexobj(values):
-        return [[float(z.real), float(z.imag)] for z in values]
-    return [None if np.isnan(x) else float(x) for x in values]
-
-
-def _array(values: Sequence[Any]) -> np.ndarray:
-    if values and isinstance(values[0], list | tuple):
-        return np.array([complex(*pair) for pair in values])
-    return np.array([np.nan if x is None else x for x in values], float)
-
-
-def _set(target: Any, key: str, value: Any) -> None:
-    object.__setattr__(target, key, value)
-
-
-def _freeze(target: Any, key: str, value: Any, dtype: Any, size: int) -> None:
-    """Store a read-only copy of shape ``(size,)``: the tables are shared, nobody may edit them."""
-    try:
-        array = np.array(value, dtype=dtype, ndmin=1)
-    except (TypeError, ValueError) as error:
-        raise GridError(f"{key} holds something that is not a number ({error})") from error
-    if array.shape != (size,):
-        raise GridError(f"{key} has shape {array.shape}; it needs one value a row, ({size},)")
-    array.flags.writeable = False
-    _set(target, key, cast(Any, array))
+        return of_record(tables)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pnde.grids.grid import Branches, Buses, Grid
+from pnde.grids.grid import Grid
+from pnde.grids.tables import Branches, Buses
 
 _CITATION = (
     "IEEE 14-bus test system as reduced in White et al., Projected neural differential equations "

@@ -9,9 +9,15 @@ import numpy as np
 
 from pnde.errors import GridError
 from pnde.grids.grid import Grid
-from pnde.grids.power import newton_step
+from pnde.grids.polar import FlowProblem, Iterate, solve
+from pnde.grids.power import rounding_level
+from pnde.grids.reactive_limits import beyond_limits, hold_limits
+from pnde.grids.starts import continuation, starts
 
 log = logging.getLogger(__name__)
+
+#: A root this close to its start (root mean square, p.u.) is taken without a look at other roots.
+_NEAR = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,100 +27,156 @@ class LoadFlow:
     **Attributes:**
 
     - `voltage`: complex voltages, p.u., ``(N,)``.
-    - `power`: complex injected powers, p.u., ``(N,)``: the set-points at loads, the active
-        set-point at sources, and whatever balances the grid elsewhere.
+    - `power`: complex injected powers, p.u., ``(N,)``: the set-points at loads (and what loads of
+        constant current take), the active set-point at sources, and whatever balances the grid
+        elsewhere.
     - `iterations`: Newton iterations taken.
     - `mismatch`: largest power mismatch left, p.u.
+    - `start`: where the iteration began: "stored", "walked" or "linear", or "continuation"; see
+        [`pnde.grids.starts`][].
+    - `limited`: positions of the sources that are held at a limit of their reactive power instead
+        of their voltage.
+    - `beyond`: positions of the sources and slacks whose reactive power is beyond their limits.
     """
 
     voltage: np.ndarray
     power: np.ndarray
     iterations: int
     mismatch: float
+    start: str
+    limited: np.ndarray
+    beyond: np.ndarray
+
+    def __repr__(self) -> str:
+        magnitude = np.abs(self.voltage)
+        return (
+            f"LoadFlow({len(magnitude)} buses, |v| {magnitude.min():.4f} to {magnitude.max():.4f} "
+            f"p.u., from the {self.start} start,\n  {self.iterations} iterations, mismatch "
+            f"{self.mismatch:.1e} p.u., {len(self.limited)} sources held at a reactive limit)"
+        )
 
 
-def load_flow(grid: Grid, *, tolerance: float = 1e-10, max_iterations: int = 30) -> LoadFlow:
-    """Solve the power balance by Newton's method in polar coordinates, from a flat start.
+def load_flow(
+    grid: Grid,
+    *,
+    reactive_limits: bool = False,
+    low_voltage: bool = False,
+    tolerance: float = 1e-10,
+    max_iterations: int = 20,
+) -> LoadFlow:
+    """Solve the power balance by Newton's method in polar coordinates.
 
     Slack buses keep their complex voltage, sources their active power and voltage magnitude, loads
-    their active and reactive power. Limits on reactive power and taps that regulate are not
-    modelled.
+    their active and reactive power. Taps that regulate are not modelled.
+
+    A power balance has several roots. The iteration starts from the voltages that the file holds,
+    from angles that the transformers' shifts give, and from those of the linearised flow, until a
+    root is near its start; of several roots the one nearest to its start is taken. Where none is
+    found, the powers grow along a path. A root is rejected if a voltage is below half the lowest
+    set-point, or the voltages at the ends of a branch are more than 90° apart (its shift taken
+    off): so lie the other roots, which no grid is operated at. In a radial grid this makes |v|
+    independent of the shifts.
 
     **Arguments:**
 
     - `grid`: the grid.
+    - `reactive_limits`: hold sources whose reactive power is beyond its limits at the limit, where
+        they let go of their voltage, until none is (as MATPOWER's ``enforce_q_lims``; the slack has
+        no limits, as in pandapower).
+    - `low_voltage`: take such other roots too.
     - `tolerance`: largest power mismatch accepted at any bus, p.u.; never asked below rounding.
-    - `max_iterations`: Newton iterations before giving up.
+    - `max_iterations`: Newton iterations from one start before giving up.
 
     **Raises:** [`pnde.errors.GridError`][] if the iteration does not converge, naming the bus with
-    the largest mismatch.
+    the largest mismatch, or if there are only roots that are rejected.
     """
-    bus, free = grid.buses, np.sort(np.concatenate([grid.sources, grid.loads]))
-    target = np.where(np.isnan(bus.active), 0.0, bus.active) + 1j * np.where(
-        np.isnan(bus.reactive), 0.0, bus.reactive
+    bus = grid.buses
+    problem = FlowProblem(
+        grid,
+        np.nan_to_num(bus.active) + 1j * np.nan_to_num(bus.reactive),
+        free=np.sort(np.concatenate([grid.sources, grid.loads])),
+        loose=grid.loads,
+        rounding=rounding_level(grid),
     )
-    magnitude = np.where(np.isnan(bus.voltage), 1.0, bus.voltage)
-    magnitude[grid.loads] = 1.0
-    angle = np.full(grid.size, bus.angle[grid.slack[0]])
-    angle[grid.slack] = bus.angle[grid.slack]
-    tolerance = max(tolerance, rounding_level(grid))
+    start, root = _root(problem, tolerance, max_iterations, low_voltage)
+    limited = grid.sources[:0]
+    if reactive_limits:
+        root, limited = hold_limits(problem, root, tolerance, max_iterations)
+    constant = grid.constant_power(root.voltage)
+    return LoadFlow(
+        voltage=root.voltage,
+        power=grid.injected_power(root.voltage),
+        iterations=root.iterations,
+        mismatch=root.mismatch,
+        start=start,
+        limited=limited,
+        beyond=beyond_limits(grid, constant.imag),
+    )
 
-    best, where, what = np.inf, 0, "active"  # of the iterate nearest to a solution
-    for iteration in range(max_iterations + 1):
-        voltage = magnitude * np.exp(1j * angle)
-        miss = grid.injected_power(voltage) - target
-        residual = np.concatenate([miss.real[free], miss.imag[grid.loads]])
-        if not np.isfinite(residual).all():
-            break
-        worst = float(np.abs(residual).max(initial=0.0))
-        if worst < tolerance:
-            _mention_low_voltage(grid, magnitude)
-            return LoadFlow(voltage, grid.injected_power(voltage), iteration, worst)
-        if worst < best:
-            at = int(np.abs(residual).argmax())
-            what = "active" if at < len(free) else "reactive"
-            where = int(free[at] if at < len(free) else grid.loads[at - len(free)])
-            best = worst
-        step = newton_step(_polar_jacobian(grid, voltage, free), residual)
-        if step is None:
-            break
-        angle[free] += step[: len(free)]
-        magnitude[grid.loads] += step[len(free) :]
+
+def _root(
+    problem: FlowProblem, tolerance: float, max_iterations: int, low_voltage: bool
+) -> tuple[str, Iterate]:
+    """The root to take, and the name of its start."""
+    grid = problem.grid
+    found: list[tuple[float, str, Iterate]] = []
+    rejected: list[tuple[str, str, Iterate]] = []
+    lost: list[Iterate] = []
+
+    def sort(name: str, start: np.ndarray, end: Iterate) -> None:
+        doubt = "" if low_voltage else _doubt(grid, end.voltage)
+        if not end.converged:
+            lost.append(end)
+        elif doubt:
+            rejected.append((doubt, name, end))
+        else:
+            away = float(np.sqrt(np.mean(np.abs(end.voltage - start) ** 2)))
+            found.append((away, name, end))
+
+    tried = []
+    for name, start in starts(grid):
+        sort(name, start, solve(problem, start, tolerance, max_iterations))
+        if found and found[-1][0] < _NEAR:
+            return found[-1][1:]
+        tried.append(start)
+    if not found:
+        for start in tried[::-1]:
+            end = continuation(problem, start, tolerance, max_iterations)
+            if end is not None:
+                sort("continuation", start, end)
+            if found:
+                break
+    if found:
+        return min(found, key=lambda root: root[0])[1:]
+    if rejected:
+        doubt, name, end = rejected[0]
+        raise GridError(
+            f"the load flow of {grid.name} only has roots that no grid is operated at: {doubt}; "
+            "check the powers and impedances there, or pass low_voltage=True"
+        )
+    best = min(lost, key=lambda end: end.mismatch)
     raise GridError(
-        f"the load flow of {grid.name} did not converge in {iteration} iterations: the "
-        f"{what} power at {grid.bus_label(where)} was off by {best:.3g} p.u. at best; "
-        + _suggestion(grid, target)
+        f"the load flow of {grid.name} did not converge: the {best.what} power at "
+        f"{grid.bus_label(best.worst)} was off by {best.mismatch:.3g} p.u. at best; "
+        + _suggestion(grid, problem.target)
     )
 
 
-def rounding_level(grid: Grid) -> float:
-    """The power mismatch that double precision leaves at 1 p.u., p.u.
-
-    A branch of almost no impedance carries the difference of two huge currents, so no iteration
-    gets below the rounding of those.
-    """
-    return float(16 * np.finfo(float).eps * abs(grid.admittance()).sum(axis=1).max())
-
-
-def _polar_jacobian(grid: Grid, voltage: np.ndarray, free: np.ndarray):
-    """∂(P at free buses, Q at loads) / ∂(angles of free buses, magnitudes of loads)."""
-    from scipy.sparse import block_array, diags_array
-
-    matrix, direction = grid.admittance(), voltage / np.abs(voltage)
-    current, all_voltages = diags_array(matrix @ voltage), diags_array(voltage)
-    by_angle = (1j * (all_voltages @ (current - matrix @ all_voltages).conj())).tocsr()
-    by_magnitude = (
-        all_voltages @ (matrix @ diags_array(direction)).conj()
-        + current.conj() @ diags_array(direction)
-    ).tocsr()
-    loads = grid.loads
-    return block_array(
-        [
-            [by_angle[free][:, free].real, by_magnitude[free][:, loads].real],
-            [by_angle[loads][:, free].imag, by_magnitude[loads][:, loads].imag],
-        ],
-        format="csc",
-    )
+def _doubt(grid: Grid, voltage: np.ndarray) -> str:
+    """Why these voltages are not those that a grid is operated at; empty if they may be."""
+    kept = grid.buses.voltage[np.concatenate([grid.slack, grid.sources])]
+    low = int(np.abs(voltage).argmin())
+    if np.abs(voltage[low]) < 0.5 * kept.min():
+        return f"|v| is {np.abs(voltage[low]):.3f} p.u. at {grid.bus_label(low)}"
+    line = grid.branches
+    across = voltage[line.start] * np.conj(voltage[line.end]) * np.exp(-1j * line.shift)
+    across[line.admittance == 0] = 1.0
+    if len(line) and across.real.min() < 0:
+        wide = int(across.real.argmin())
+        return (
+            f"{np.rad2deg(abs(np.angle(across[wide]))):.0f}° lie across {grid.branch_label(wide)}"
+        )
+    return ""
 
 
 def _suggestion(grid: Grid, target: np.ndarray) -> str:
@@ -139,15 +201,3 @@ def _suggestion(grid: Grid, target: np.ndarray) -> str:
         "check the powers, the impedances near that bus and the base of "
         f"{grid.base_mva:g} MVA, or try smaller loads: the grid may have no solution"
     )
-
-
-def _mention_low_voltage(grid: Grid, magnitude: np.ndarray) -> None:
-    low = int(magnitude.argmin())
-    if magnitude[low] < 0.5:
-        log.warning(
-            "%s: the load flow found |v| = %.3f p.u. at %s, probably not the operating point; "
-            "check the loads there",
-            grid.name,
-            magnitude[low],
-            grid.bus_label(low),
-        )

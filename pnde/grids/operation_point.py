@@ -6,8 +6,8 @@ import numpy as np
 
 from pnde.errors import GridError
 from pnde.grids.grid import Grid
-from pnde.grids.load_flow import load_flow, rounding_level
-from pnde.grids.power import newton_step, power_jacobian
+from pnde.grids.load_flow import load_flow
+from pnde.grids.power import newton_step, power_jacobian, rounding_level
 from pnde.grids.sources import NormalForm, normal_form
 
 

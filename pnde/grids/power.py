@@ -34,6 +34,15 @@ def power_jacobian(grid: Grid, voltage: np.ndarray) -> csr_array:
     return block_array(blocks, format="csr")
 
 
+def rounding_level(grid: Grid) -> float:
+    """The power mismatch that double precision leaves at 1 p.u., p.u.
+
+    A branch of almost no impedance carries the difference of two huge currents, so no iteration
+    gets below the rounding of those.
+    """
+    return float(16 * np.finfo(float).eps * abs(grid.admittance()).sum(axis=1).max())
+
+
 def newton_step(jacobian: csr_array, residual: np.ndarray) -> np.ndarray | None:
     """−J⁻¹ r by sparse LU; None where J is singular or the step is not finite."""
     import warnings

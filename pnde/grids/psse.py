@@ -269,7 +269,9 @@ class _Case:
                 )
                 voltage = self.bus[at][7]
             p, q = record.number(2, 0.0, "PG"), record.number(3, 0.0, "QG")
-            self.gen.append([number, p, q, 0.0, 0.0, voltage, 0.0, status])
+            highest, lowest = record.number(4, 9999.0, "QT"), record.number(5, -9999.0, "QB")
+            rating = record.number(8, self.base_mva, "MBASE")
+            self.gen.append([number, p, q, highest, lowest, voltage, rating, status])
             self.gen_where.append(record.where)
 
     def _lines(self) -> None:

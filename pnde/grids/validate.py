@@ -41,7 +41,7 @@ def islands(size: int, start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 def _kinds(grid: Grid) -> None:
-    from pnde.grids.grid import KINDS
+    from pnde.grids.tables import KINDS
 
     for k, kind in enumerate(grid.buses.kind):
         if kind in ("", "None", "nan"):
@@ -70,6 +70,8 @@ def _values(grid: Grid) -> None:
         ("voltage set-point", (source | slack) & ~(bus.voltage > 0), "a positive number"),
         ("voltage set-point", (source | slack) & np.isinf(bus.voltage), "a positive number"),
         ("voltage angle", slack & ~np.isfinite(bus.angle), "a number"),
+        ("constant-current power", ~np.isfinite(bus.current), "a number"),
+        ("rating", bus.rating <= 0, "a positive number, or NaN where it is not known"),
     ]
     of = {
         "shunt admittance": bus.shunt,
@@ -77,6 +79,8 @@ def _values(grid: Grid) -> None:
         "reactive power": bus.reactive,
         "voltage set-point": bus.voltage,
         "voltage angle": bus.angle,
+        "constant-current power": bus.current,
+        "rating": bus.rating,
     }
     for what, wrong, remedy in rules:
         for k in np.flatnonzero(wrong).tolist():
