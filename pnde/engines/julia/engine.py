@@ -88,8 +88,8 @@ class JuliaEngine:
         settings: SolverConfig,
     ) -> Trajectories:
         raise EngineError(
-            'initial states of built-in grids are pushed by engine="jax"; in Julia, ambient_forcing does it for networks '
-            "of PowerDynamics.jl"
+            'initial states of built-in grids are pushed by engine="jax"; in Julia, ambient_forcing does it for '
+            "networks of PowerDynamics.jl"
         )
 
     def rollout(
