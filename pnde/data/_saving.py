@@ -16,6 +16,7 @@ from pnde.files import write_aside
 
 from ._attributes import plain_attributes
 from ._layout import time_label, time_matrix
+from ._seal import seal
 
 
 def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
@@ -53,6 +54,7 @@ def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
     # HDF5 checks these sums whenever a block is read; only whole blocks have them.
     encoding = {name: {"fletcher32": True} for name in numbers if ds[name].size and ds[name].ndim}
     ds.to_netcdf(path, engine="h5netcdf", encoding=encoding)
+    seal(path)
 
 
 def _write_npz(ds: xr.Dataset, path: Path) -> None:
@@ -89,7 +91,7 @@ def _write_csv(ds: xr.Dataset, path: Path) -> None:
 def _check_names(ds: xr.Dataset) -> None:
     """Refuse state names that a CSV file would not give back."""
     for name in ds["state"].values.astype(str):
-        taken = name.casefold() in ("trajectory", "split", "time", "t", "index", "")
+        taken = name.casefold() in ("trajectory", "split", "time", "index", "") or name == "t"
         if (
             taken
             or name != name.strip()
