@@ -31,7 +31,7 @@ from problems import CASES, problems
 import pnde
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
-from pnde.paper.timing import compile_time, interleaved
+from pnde.engines.jax.timing import compile_time, interleaved
 
 # Rows first that say most, should the time run out.
 ORDER = ("ieee14", "quartic", "lotka-volterra", "pendulum-4", "pendulum-8")

@@ -1,10 +1,10 @@
-"""The rate of plain matrix products, which a train step is compared to; timing itself is `pnde.paper.timing`."""
+"""The rate of plain matrix products, which a train step is compared to; timing itself is `pnde.engines.jax.timing`."""
 
 from __future__ import annotations
 
 import jax
 
-from pnde.paper.timing import interleaved
+from pnde.engines.jax.timing import interleaved
 
 
 def matrix_rate(rows: int, width: int, dtype: str, repeats: int = 5) -> float:

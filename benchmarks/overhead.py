@@ -25,17 +25,16 @@ from measure import matrix_rate
 from problems import CASES, Problem, problems
 
 from pnde.config import SolverConfig
-from pnde.engines.jax import fields, train
+from pnde.engines.jax import fields, timing, train
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.solve import evaluations
 from pnde.engines.jax.stepping import Slots
-from pnde.paper import timing
-from pnde.paper.tables.times import PAPER as TABLE
+from pnde.published import TIMES
 
 # The paper's Table I: minutes of training, ms of a forward pass, ms of a solve.
 PAPER = {
     (system, "NDE (angular)" if model == "angular NDE" else model): numbers
-    for (system, model), numbers in TABLE.items()
+    for (system, model), numbers in TIMES.items()
 }
 
 

@@ -159,7 +159,7 @@ class Worker:
 def time_job(name: str, options: argparse.Namespace) -> list[dict]:
     """Rows of the table for one job, the first of them pnde."""
     # Not above: a peer's process imports this file, and is to go without the engine's settings of memory.
-    from pnde.paper.timing import compile_time, interleaved
+    from pnde.engines.jax.timing import compile_time, interleaved
 
     problem = problems(name, options.size, options.batch, options.precision)[-1]
     config = Config.make(problem.model.config, **{"solver.solver": "dopri5"})

@@ -29,6 +29,7 @@ _NAMES = {
     "check": "pnde.checking",
     "load": "pnde.runs",
     "open_data": "pnde.data",
+    "project": "pnde.checking",
     "resume": "pnde.runs",
     "select": "pnde.data",
     "split_data": "pnde.data",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from pnde import plot as plot
     from pnde import systems as systems
     from pnde.checking import check as check
+    from pnde.checking import project as project
     from pnde.config import Config as Config
     from pnde.data import open_data as open_data
     from pnde.data import select as select

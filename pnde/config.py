@@ -5,38 +5,33 @@ from __future__ import annotations
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    ValidationError,
-    model_validator,
-)
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from pnde.errors import ConfigError, RunError, nearest
+from pnde.errors import ConfigError, RunError, brief, nearest, shown
 from pnde.files import read_bytes, write_bytes
 
 Precision = Literal["float32", "float64"]
+Count = Annotated[int, Field(gt=0, le=10**9)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 # No configuration is as large.
 _LARGEST = 2**20
 
 
 class Section(BaseModel):
-    """A part of the configuration: no unknown keys, frozen."""
+    """A part of the configuration: no unknown keys, no other types, frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class NetworkConfig(Section):
     """The multilayer perceptron (paper, Table IV)."""
 
-    layers: PositiveInt = Field(2, description="hidden layers")
-    width: PositiveInt = Field(64, description="units in each hidden layer")
+    layers: Count = Field(2, le=1000, description="hidden layers")
+    width: Count = Field(64, le=100_000, description="units in each hidden layer")
     activation: Literal["gelu", "tanh", "relu", "softplus"] = Field(
         "gelu", description="what a hidden unit does"
     )
@@ -66,12 +61,12 @@ class SolverConfig(Section):
     solver: Literal["tsit5", "dopri5", "dopri8", "kvaerno5"] = Field(
         "tsit5", description="Runge-Kutta method; kvaerno5 is implicit, for stiff equations"
     )
-    rtol: PositiveFloat = Field(1e-6, description="relative tolerance of a step")
-    atol: PositiveFloat = Field(1e-6, description="absolute tolerance of a step")
-    max_steps: PositiveInt = Field(
+    rtol: Positive = Field(1e-6, description="relative tolerance of a step")
+    atol: Positive = Field(1e-6, description="absolute tolerance of a step")
+    max_steps: Count = Field(
         100_000, description="steps, rejected ones included, after which a trajectory has failed"
     )
-    step: PositiveFloat | None = Field(None, description="fixed step size; adaptive if absent")
+    step: Positive | None = Field(None, description="fixed step size; adaptive if absent")
     retract: Literal["step", "save", "never"] = Field(
         "step", description="when the state is put back on the manifold; never is the paper"
     )
@@ -81,9 +76,9 @@ class SolverConfig(Section):
 class TrainingSolverConfig(SolverConfig):
     """The solver inside a training step (paper, Appendix G)."""
 
-    rtol: PositiveFloat = Field(1e-4, description="relative tolerance of a step")
-    atol: PositiveFloat = Field(1e-4, description="absolute tolerance of a step")
-    max_steps: PositiveInt = Field(256, description="steps of a segment, rejected ones included")
+    rtol: Positive = Field(1e-4, description="relative tolerance of a step")
+    atol: Positive = Field(1e-4, description="absolute tolerance of a step")
+    max_steps: Count = Field(256, description="steps of a segment, rejected ones included")
     retract: Literal["step", "save", "never"] = Field(
         "never", description="when the state is put back on the manifold"
     )
@@ -97,32 +92,32 @@ class TrainingSolverConfig(SolverConfig):
 class OptimiserConfig(Section):
     """AdamW, with a cosine from `learning_rate` to `final_learning_rate` over `decay_epochs`, then constant."""
 
-    epochs: PositiveInt | None = Field(
+    epochs: Count | None = Field(
         None,
         description="passes over the training segments; 100, or as many as make 2000 steps, if absent",
     )
-    batch_size: PositiveInt = Field(1024, description="segments in a step of the optimiser")
-    learning_rate: PositiveFloat = Field(1e-3, description="at the start")
-    final_learning_rate: PositiveFloat = Field(1e-6, description="at the end of the decay")
-    decay_epochs: PositiveInt | None = Field(None, description="half of the epochs if absent")
-    weight_decay: float = Field(1e-4, ge=0, description="AdamW's pull of the weights to 0")
-    clip: PositiveFloat | None = Field(None, description="largest size of a gradient component")
-    segment: PositiveInt = Field(4, description="time steps predicted from each initial state")
-    checkpoint_every: PositiveInt = Field(1, description="epochs between checkpoints")
+    batch_size: Count = Field(1024, description="segments in a step of the optimiser")
+    learning_rate: Positive = Field(1e-3, description="at the start")
+    final_learning_rate: Positive = Field(1e-6, description="at the end of the decay")
+    decay_epochs: Count | None = Field(None, description="half of the epochs if absent")
+    weight_decay: float = Field(
+        1e-4, ge=0, allow_inf_nan=False, description="AdamW's pull of the weights to 0"
+    )
+    clip: Positive | None = Field(None, description="largest size of a gradient component")
+    segment: Count = Field(4, description="time steps predicted from each initial state")
+    checkpoint_every: Count = Field(1, description="epochs between checkpoints")
 
 
 class DataConfig(Section):
     """Which trajectories go where, and for built-in systems how many are made, and how."""
 
-    train: PositiveFloat = Field(0.6, description="a share of the trajectories, or how many")
-    valid: PositiveFloat = Field(0.2, description="likewise")
-    test: PositiveFloat = Field(0.2, description="likewise")
-    t_end: PositiveFloat | None = Field(
+    train: Positive = Field(0.6, description="a share of the trajectories, or how many")
+    valid: Positive = Field(0.2, description="likewise")
+    test: Positive = Field(0.2, description="likewise")
+    t_end: Positive | None = Field(
         None, description="length of a trajectory; the system's if absent"
     )
-    dt: PositiveFloat | None = Field(
-        None, description="time between samples; the system's if absent"
-    )
+    dt: Positive | None = Field(None, description="time between samples; the system's if absent")
     initial_conditions: Literal["paper", "code"] = Field(
         "paper", description="the paper's text, or its authors' code, where the two differ"
     )
@@ -134,12 +129,14 @@ class Config(Section):
     method: Literal["nde", "snde", "pnde"] = Field(
         "pnde", description="no law, a stabilised or a projected one"
     )
-    gamma: PositiveFloat = Field(1.0, description="SNDE stabilisation γ")
-    seed: int = Field(1, ge=0, description="of first weights, order of batches, simulated data")
+    gamma: Positive = Field(1.0, description="SNDE stabilisation γ")
+    seed: int = Field(
+        1, ge=0, lt=2**63, description="of first weights, order of batches, simulated data"
+    )
     engine: Literal["auto", "jax", "julia"] = Field(
         "auto", description="auto: $PNDE_ENGINE, else julia if it is set up, else jax"
     )
-    tolerance: PositiveFloat = Field(
+    tolerance: Positive = Field(
         1e-6,
         description="how far an initial state may be off the manifold, relative to the law's size",
     )
@@ -184,6 +181,8 @@ class Config(Section):
 
         **Raises:** `pnde.errors.ConfigError` naming the file and the setting.
         """
+        if not Path(path).exists():
+            raise ConfigError(f"cannot read the configuration {path}: No such file")
         try:
             text = read_bytes(Path(path), _LARGEST).decode()
         except (RunError, ValueError) as error:
@@ -231,7 +230,11 @@ class Config(Section):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError(f"{source}: {_first_problem(error)}") from None
+            raise ConfigError(f"{brief(source, 100)}: {_first_problem(error)}") from None
+        except RecursionError:
+            raise ConfigError(
+                f"{brief(source, 100)}: settings nested in settings without end"
+            ) from None
 
 
 def _sections() -> dict[str, type[Section]]:
@@ -245,11 +248,15 @@ def _sections() -> dict[str, type[Section]]:
 def _assign(values: dict[str, Any], key: str, value: Any) -> None:
     """Put one setting where it belongs in the nested `values`."""
     sections = _sections()
+    if isinstance(value, np.generic):
+        value = value.item()
     if key in sections:
         if not isinstance(value, dict):
             value = value.model_dump() if isinstance(value, Section) else value
         if not isinstance(value, dict):
-            raise ConfigError(f"{key!r} is a section: give it a dict of settings, not {value!r}")
+            raise ConfigError(
+                f"{key!r} is a section: give it a dict of settings, not {_text(value)}"
+            )
         values[key] = values[key] | value
     elif key in Config.model_fields:
         values[key] = value
@@ -264,17 +271,25 @@ def _assign(values: dict[str, Any], key: str, value: Any) -> None:
         if not homes:
             known = {leaf for kind in sections.values() for leaf in kind.model_fields}
             known |= set(Config.model_fields)
-            raise ConfigError(f"unknown setting {key!r}{nearest(key, known)}")
+            raise ConfigError(f"unknown setting {shown(key)}{nearest(key, known)}")
         values[homes[0]] = values[homes[0]] | {key: value}
 
 
 def _first_problem(error: ValidationError) -> str:
     """One sentence about the first problem that pydantic found."""
     problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"])
+    where = brief(".".join(str(part) for part in problem["loc"]), 80)
     if problem["type"] == "extra_forbidden":
         *parents, leaf = problem["loc"]
         kind: type[Section] = _sections()[str(parents[0])] if parents else Config
-        return f"unknown setting {where!r}{nearest(str(leaf), kind.model_fields)}"
+        return f"unknown setting {where!r}{nearest(leaf, kind.model_fields)}"
     message = problem["msg"].removeprefix("Value error, ")
-    return f"{where} = {problem['input']!r}: {message}" if where else message
+    return f"{where} = {_text(problem['input'])}: {message}" if where else message
+
+
+def _text(value: Any) -> str:
+    """A value as a message can show it."""
+    try:
+        return brief(repr(value))
+    except (RecursionError, ValueError):
+        return f"a {type(value).__name__}"

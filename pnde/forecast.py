@@ -10,7 +10,15 @@ import numpy as np
 import xarray as xr
 
 import pnde
-from pnde.data import make_dataset, mean_velocity, select, time_label, time_matrix
+from pnde.data import (
+    OntoManifold,
+    complete,
+    make_dataset,
+    mean_velocity,
+    select,
+    time_label,
+    time_matrix,
+)
 from pnde.engines import Engine, Status, Trajectories
 from pnde.errors import ConfigError, DataError, SolveError
 from pnde.laws import Constraint
@@ -110,9 +118,15 @@ def straight_lines(data: xr.Dataset, truth: xr.Dataset) -> dict[str, xr.Dataset]
     return out
 
 
-def first_samples(ds: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Initial states `(B, n)`, and times `(B, T)` from there on, NaN behind a trajectory's end."""
-    u, times = ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
+def first_samples(
+    ds: xr.Dataset, onto_manifold: OntoManifold | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Initial states `(B, n)`, and times `(B, T)` from there on, NaN behind a trajectory's end.
+
+    States that were sampled at different times are completed first; see `pnde.data.complete`.
+    """
+    full = complete(ds, onto_manifold)
+    u, times = full["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
     known = np.isfinite(u).all(axis=-1) & np.isfinite(times)
     if not known.any(axis=1).all():
         label = ds["trajectory"].values[np.argmin(known.any(axis=1))]

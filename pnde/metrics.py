@@ -25,8 +25,9 @@ def state_error(truth: Any, u: Any) -> Any:
       states are then matched (see `matching`): ``u`` sets the trajectories and times, and where
       the truth has no sample the error is NaN.
 
-    **Returns:** an array ``(...)``, or a ``DataArray`` ``(trajectory, time)`` for data sets. The
-    error is 0 where both states vanish, and infinite where only the true one does.
+    **Returns:** an array ``(...)``, or a ``DataArray`` ``(trajectory, time)`` for data sets. Where
+    only some true states are known (not NaN), the norms are over these. The error is 0 where both
+    states vanish, and infinite where only the true one does.
     """
     if isinstance(u, xr.Dataset):
         values = u["u"].transpose("trajectory", "time", "state").values
@@ -36,9 +37,11 @@ def state_error(truth: Any, u: Any) -> Any:
     truth, u = np.asarray(truth, np.float64), np.asarray(u, np.float64)
     if truth.shape != u.shape:
         raise DataError(f"the truth has the shape {truth.shape}, the forecast {u.shape}")
-    difference = np.linalg.norm(truth - u, axis=-1)
+    # Of states that were sampled at different times, those that were counts.
+    known = np.isfinite(truth) | ~np.isfinite(truth).any(axis=-1, keepdims=True)
+    difference = np.linalg.norm(np.where(known, truth - u, 0.0), axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = difference / np.linalg.norm(truth, axis=-1)
+        ratio = difference / np.linalg.norm(np.where(known, truth, 0.0), axis=-1)
     return np.where(difference == 0, 0.0, ratio)
 
 
@@ -82,8 +85,8 @@ def table(
 
     **Returns:** the columns
 
-    - ``state error (t = 25 s)``, one for each time: mean over trajectories at the sample nearest
-      to it;
+    - ``state error (t = 25 s)``, one for each time: mean over the trajectories that have a sample
+      there;
     - ``constraint error, mean`` and ``constraint error, max``: over all trajectories and times;
     - ``failed`` and ``trajectories``: how many did not reach the end, of how many;
     - ``train time (s)``, if any forecast has the attribute ``train_seconds``.
@@ -91,7 +94,7 @@ def table(
     Failed trajectories are masked from where they failed, so they are missing from the means: read
     a mean together with ``failed``. What is unknown is NaN.
 
-    **Raises:** `DataError` when a time of `at` lies outside a forecast.
+    **Raises:** `DataError` when a time of `at` lies outside a forecast, or between its samples.
     """
     if at is None:
         last = [t for t in map(_last_known, forecasts.values()) if t is not None]
@@ -254,18 +257,26 @@ def _mean_at(forecast: xr.Dataset, t: float, name: str) -> float:
         return float("nan")
     times = time_matrix(forecast)
     reach = np.nanmax(times)
-    slack = 1e-9 * max(abs(t), reach - np.nanmin(times))
+    slack = 1e-6 * max(1e-3 * abs(t), reach - np.nanmin(times)) / max(times.shape[1], 1)
     if not np.nanmin(times) - slack <= t <= reach + slack:
         raise DataError(
             f"the forecast {name!r} runs from {np.nanmin(times):g} to {reach:g}; there is no "
             f"state error at t = {t:g}"
         )
     errors = forecast["state_error"].transpose("trajectory", "time").values
-    # A trajectory that ends before t has no error there.
-    ended = np.nanmax(times, axis=1) < t - slack
     nearest = np.nanargmin(np.abs(times - t), axis=1)
-    picked = np.where(ended, np.nan, errors[np.arange(len(errors)), nearest])
-    return _mean(picked)
+    rows = np.arange(len(times))
+    away = np.abs(times[rows, nearest] - t)
+    # A trajectory without a sample there, such as one that ends before, has no error there.
+    there = away <= slack
+    if not there.any():
+        around = times[np.nanargmin(away)]
+        below, above = around[around < t], around[around > t]
+        raise DataError(
+            f"the forecast {name!r} has no sample at t = {t:g}; those around it are at "
+            f"{np.nanmax(below) if below.size else t:g} and {np.nanmin(above) if above.size else t:g}"
+        )
+    return _mean(np.where(there, errors[rows, nearest], np.nan))
 
 
 def _mean(values: Any) -> float:

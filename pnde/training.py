@@ -19,6 +19,7 @@ from pnde.config import OptimiserConfig
 from pnde.data import Segments, mean_velocity, segments, select, time_matrix
 from pnde.engines import Batch, Engine, Status, Step, Training
 from pnde.errors import RunError, SolveError
+from pnde.laws.projecting import onto_manifold
 from pnde.laws.targets import evaluate_law, scale_of, targets
 from pnde.models import Model, Weights, check_weights
 
@@ -99,9 +100,11 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
     u = ds["u"].transpose("trajectory", "time", "state").values
     evaluate_law(engine, law, u, time_matrix(ds), ds["trajectory"].values)
 
+    onto = None if law is None else onto_manifold(engine, law, model.metric)
+
     def batches(split: str) -> list[Batch]:
         part = select(ds, split)
-        cut = segments(part, optimiser.segment)
+        cut = segments(part, optimiser.segment, onto)
         labels = part["trajectory"].values[cut.trajectory]
         c = targets(engine, law, cut.u[:, 0], cut.start_time, scale, model.config.tolerance, labels)
         rng = np.random.default_rng(model.config.seed)

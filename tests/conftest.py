@@ -7,6 +7,10 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import numpy as np
 import pytest
+from jaxtyping import install_import_hook
+
+# Types and shapes that the embedded engine names are checked wherever a test calls it.
+install_import_hook("pnde.engines.jax", "beartype.beartype")
 
 
 def pytest_addoption(parser):
@@ -75,3 +79,13 @@ def make_model():
         )
 
     return make
+
+
+@pytest.fixture
+def plain_engine(monkeypatch):
+    """Runs are trained by `tests.plain_engine`, in no time."""
+    from plain_engine import PlainEngine
+
+    from pnde.runs import lifecycle
+
+    monkeypatch.setattr(lifecycle, "get", lambda name="auto": PlainEngine())

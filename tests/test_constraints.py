@@ -95,7 +95,7 @@ def test_targets():
     np.testing.assert_array_equal(Constraint(products, target=5).targets(h0), np.full((2, 2), 5.0))
     mixed = Constraint(products, target=[np.nan, 7.0]).targets(h0)
     np.testing.assert_array_equal(mixed, [[1, 7], [3, 7]])
-    with pytest.raises(ConstraintError, match=r"2 rows but its target has shape \(3,\)"):
+    with pytest.raises(ConstraintError, match="2 rows but 3 targets"):
         Constraint(products, target=[1, 2, 3]).targets(h0)
 
 
@@ -114,8 +114,8 @@ def test_a_plain_function_is_conserved():
     assert law.label == "radius"
     assert as_constraint(None) is None
     assert isinstance(as_constraint(lambda u, scale=2.0: scale * u[0]), Conserved)
-    with pytest.raises(ConstraintError, match=r"'moving' takes 2 arguments.*time_dependent=True"):
-        as_constraint(moving)
+    of_time = as_constraint(moving)
+    assert isinstance(of_time, Conserved) and of_time.time_dependent
     with pytest.raises(ConstraintError, match="not str"):
         as_constraint("energy")
 

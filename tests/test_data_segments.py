@@ -161,7 +161,24 @@ def test_normaliser_leaves_still_states_alone():
     u[..., 2] = 1e-13 * noise  # rounding noise around zero
     scale = Normaliser.fit(make_dataset(u, np.arange(50)))
     assert scale.std[0] == pytest.approx(1, rel=0.2)
-    np.testing.assert_array_equal(scale.std[1:], 1)
+    # By their size, or that of the largest state.
+    np.testing.assert_allclose(
+        scale.std[1:], [1, np.abs(noise).max(), np.abs(noise).max()], rtol=1e-4
+    )
+    assert scale.speed[0] == pytest.approx(2**0.5, rel=0.2)
+    np.testing.assert_array_equal(scale.speed[2:], 0)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e3, 1e9])
+def test_scales_do_not_depend_on_units(factor):
+    noise = np.random.default_rng(0).standard_normal((2, 50, 2))
+    u, times = noise * [1, 1e-3] + [0, 5], np.arange(50)
+    one = Normaliser.fit(make_dataset(u, times))
+    other = Normaliser.fit(make_dataset(factor * u, times))
+    np.testing.assert_allclose(other.std, factor * one.std, rtol=1e-12)
+    np.testing.assert_allclose(other.speed, factor * one.speed, rtol=1e-12)
+    slow = Normaliser.fit(make_dataset(u, factor * times))
+    np.testing.assert_allclose(slow.speed, one.speed / factor, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("units", "least"), [(("m", "m", "m/s"), 1e-3), (None, 1e-6)])

@@ -42,7 +42,11 @@ def segments_of(system, golden):
     u = golden["u"]
     points = u[:, None] + 0.1 * np.arange(5)[:, None] * wave(len(u), 5, u.shape[1])
     return Batch(
-        points, np.broadcast_to(golden["dt"] * np.arange(5), points.shape[:2]), golden["h"]
+        u=points,
+        start=np.zeros(len(u)),
+        grid=golden["dt"] * np.arange(5),
+        c=golden["h"],
+        share=np.full(len(u), 1 / len(u)),
     )
 
 

@@ -1,5 +1,6 @@
 """The structured Jacobian of a grid against the dense path."""
 
+import dataclasses
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +14,26 @@ from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.network import NetworkJacobian
 from pnde.engines.jax.projection import condition, factorise, project
 from pnde.engines.jax.structure import DenseJacobian
-from pnde.grids import PowerBalance, complete, operation_point, power_jacobian, read_grid
+from pnde.grids import complete, operation_point, read_grid
 from pnde.grids.network import DENSE_BUSES
+from pnde.grids.power import constant_power_jacobian
+from pnde.laws import PowerBalance
 
-CASES = {"ieee14": "ieee14", "ieee118": Path(__file__).parent / "grids/data/ieee118.m"}
+
+def with_constant_currents():
+    """The 14-bus grid, in which loads and two sources have constant-current parts too."""
+    grid = read_grid("ieee14")
+    current = np.zeros(14, complex)
+    current[grid.loads] = 0.3 * np.linspace(-1.0, 1.0, 9) - 0.2j * np.linspace(1.0, -0.5, 9)
+    current[[0, 7]] = [0.1 - 0.05j, -0.2]
+    return dataclasses.replace(grid, buses=dataclasses.replace(grid.buses, current=current))
+
+
+CASES = {
+    "ieee14": lambda: read_grid("ieee14"),
+    "ieee118": lambda: read_grid(Path(__file__).parent / "grids/data/ieee118.m"),
+    "constant currents": with_constant_currents,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +49,7 @@ def strict():
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
     """A law, a state off its manifold, a velocity, an offset."""
-    grid = complete(read_grid(CASES[request.param]))
+    grid = complete(CASES[request.param]())
     law, random = PowerBalance(grid), np.random.default_rng(0)
     u = grid.state(operation_point(grid)) + 0.02 * random.normal(size=2 * grid.size)
     m = 2 * len(grid.loads) + 2 * len(grid.slack)
@@ -56,18 +73,20 @@ def on_device(*arrays, dtype=None):
 def test_rows_and_their_derivative(case):
     law, u, w, b = case
     grid, n = law.grid, law.grid.size
-    power = grid.injected_power(grid.voltage(u))[grid.loads]
+    power = grid.constant_power(grid.voltage(u))[grid.loads]
     slack = grid.voltage(u)[grid.slack]
     expected = np.concatenate([power.real, power.imag, slack.real, slack.imag])
     np.testing.assert_allclose(law.value(u, 0.0), expected, atol=1e-12)
 
     rows = np.concatenate([grid.loads, grid.loads + n])
-    reference = power_jacobian(grid, grid.voltage(u)).toarray()[rows]
+    reference = constant_power_jacobian(grid, grid.voltage(u)).toarray()[rows]
     matrix = law.jacobian(u)
     np.testing.assert_allclose(matrix[: len(rows)], reference, atol=1e-12)
     np.testing.assert_array_equal(
         matrix[len(rows) :], np.eye(2 * n)[np.concatenate([grid.slack, grid.slack + n])]
     )
+    follow = law.structure.load_matrix(u, law.structure.current(u))
+    np.testing.assert_allclose(follow, reference[:, rows], atol=1e-12)
     G = jacobian(law, *on_device(u), 0.0)
     assert isinstance(G, NetworkJacobian)
     np.testing.assert_allclose(G.apply(*on_device(w)), matrix @ w, atol=1e-11)

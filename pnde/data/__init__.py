@@ -7,23 +7,27 @@ physical units.
 from ._angles import describe_jumps, unwrap, wrapped
 from ._attributes import table_of as attribute_table
 from ._completing import complete
+from ._differentiating import differentiate
+from ._interpolating import OntoManifold
 from ._layout import make_dataset, state_index, time_label, time_matrix
 from ._normalising import Normaliser, mean_velocity
-from ._order import check_second_order
 from ._reading import open_data
 from ._saving import save_data
 from ._segmenting import Segments, segments
 from ._splitting import cut, select, split_data
 from ._summary import state_table, summary
+from ._velocities import check_velocities
 
 __all__ = [
     "Normaliser",
+    "OntoManifold",
     "Segments",
     "attribute_table",
-    "check_second_order",
+    "check_velocities",
     "complete",
     "cut",
     "describe_jumps",
+    "differentiate",
     "make_dataset",
     "mean_velocity",
     "open_data",

@@ -62,13 +62,15 @@ def wrapped(ds: xr.Dataset) -> dict[str, int]:
 
 
 def describe_jumps(ds: xr.Dataset) -> str | None:
-    """One sentence on the first angle that jumps, with the remedy; None where there is none."""
+    """One sentence on the angle that jumps: how often, first where, and the remedy; None where there is none."""
     found = _all_jumps(ds)
     if not found:
         return None
     name, jumps = next(iter(found.items()))
     row, *pair = jumps[0]
-    before, after = (float(ds["u"].sel(state=name)[row, sample]) for sample in pair)
+    before, after = (
+        float(ds["u"].sel(state=name).isel(trajectory=row, time=sample)) for sample in pair
+    )
     others = "" if len(found) == 1 else f" (like {', '.join(list(found)[1:3])})"
     times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
     return (
@@ -85,7 +87,7 @@ def _all_jumps(ds: xr.Dataset) -> dict[str, list[tuple[int, int, int]]]:
     for column, name in enumerate(ds["state"].values):
         turn, values = _turn(ds, column), u[:, :, column]
         known = values[np.isfinite(values)]
-        if turn is None or not known.size or not turn / 2 < np.ptp(known) <= turn * (1 + 1e-6):
+        if turn is None or not known.size or np.ptp(known) > turn * (1 + 1e-6):
             continue
         jumps = [
             _jumps(*pair, turn, sure=_unit(ds, column) != "")

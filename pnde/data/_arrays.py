@@ -50,12 +50,13 @@ def from_arrays(
         u, times, made = _uneven(arrays[time], {name: values[name] for name in names}, unit)
     else:
         u, times, made = _even(arrays[time], {name: values[name] for name in names}, unit)
-    given = _names(facts.get("state", facts.get("states")))
-    states = given if given is not None else made
+    states = _names(facts.get("state", facts.get("states")))
+    if states is None and names != ["u"]:
+        states = made
     ds = assemble(
         u,
         times,
-        None if states == ["u"] and "u" in values else states,
+        states,
         _names(facts.get("units")),
         attrs,
         _names(facts.get("split")),
@@ -76,7 +77,7 @@ def _names(value: Any) -> list[str] | None:
     """Names in an array of text, or in a list of it."""
     if value is None:
         return None
-    return [_text(name).strip() for name in np.atleast_1d(np.asarray(value)).ravel().tolist()]
+    return [_text(name) for name in np.atleast_1d(np.asarray(value)).ravel().tolist()]
 
 
 def _text(value: Any) -> str:
@@ -84,7 +85,7 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _even(t: Any, values: dict[str, Any], unit: str) -> tuple[np.ndarray, Times, list[str] | None]:
+def _even(t: Any, values: dict[str, Any], unit: str) -> tuple[np.ndarray, Times, list[str]]:
     """States ``(trajectory, time, n)``, times ``(trajectory, time)`` and names, from whole arrays."""
     times = as_times(_row(t), unit)
     clock = times.values
@@ -129,9 +130,7 @@ def _over_time(
     return None
 
 
-def _uneven(
-    t: Any, values: dict[str, Any], unit: str
-) -> tuple[np.ndarray, Times, list[str] | None]:
+def _uneven(t: Any, values: dict[str, Any], unit: str) -> tuple[np.ndarray, Times, list[str]]:
     """The same from lists with an array for each trajectory."""
     lists = {name: value for name, value in values.items() if isinstance(value, list)}
     if not lists or not isinstance(t, list) or {len(value) for value in lists.values()} != {len(t)}:

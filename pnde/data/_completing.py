@@ -13,12 +13,12 @@ def complete(ds: xr.Dataset, onto_manifold: OntoManifold | None = None) -> xr.Da
 
     A state that is unknown at a sample at which others are known comes from a cubic spline through its own known
     entries of the trajectory. It stays unknown before the first and after the last of them, in a gap (three times as
-    long as the intervals beside it), and where there are fewer than four. Samples at which nothing is known stay gaps.
+    long as the intervals around it), and where there are fewer than four. Samples at which nothing is known stay gaps.
 
     **Arguments:**
 
     - `ds`: a data set in the standard layout.
-    - `onto_manifold`: puts the completed samples on a law's manifold; `pnde.checking.onto_manifold` makes one.
+    - `onto_manifold`: puts the completed samples on a law's manifold; `pnde.laws.projecting.onto_manifold` makes one.
     """
     states = ds["u"].transpose("trajectory", "time", "state")
     filled = completed(states.values, time_matrix(ds), onto_manifold)

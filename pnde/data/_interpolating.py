@@ -13,8 +13,7 @@ the states back, those of the mask on the manifold of a law."""
 
 # A cubic needs four points.
 FEWEST = 4
-# A stretch between known entries that is so many times longer than both of its neighbours is a gap, not a sampling
-# interval: a spline says nothing about what happened there. Neighbours, since steps may grow, as in log-spaced data.
+# An interval between known entries so many times longer than those around it is a gap: a spline says nothing about it.
 LONGEST = 3.0
 
 
@@ -22,7 +21,7 @@ def interpolated(u: np.ndarray, t: np.ndarray) -> np.ndarray:
     """States `(time, n)` whose unknown entries come from a cubic spline through the state's known ones.
 
     Nothing is extrapolated: an entry stays NaN before the first and after the last known entry of its state, in a gap
-    (three times as long as the intervals beside it), and where a state has fewer than four known entries.
+    (three times as long as the intervals around it), and where a state has fewer than four known entries.
 
     **Arguments:**
 
@@ -40,7 +39,7 @@ def interpolated(u: np.ndarray, t: np.ndarray) -> np.ndarray:
         wanted &= (t > own[0]) & (t < own[-1])
         interval = np.searchsorted(own, t[wanted]) - 1
         values = CubicSpline(own, column[known])(t[wanted])
-        column[wanted] = np.where(_is_gap(np.diff(own))[interval], np.nan, values)
+        column[wanted] = np.where(is_gap(np.diff(own), LONGEST)[interval], np.nan, values)
     return out
 
 
@@ -62,7 +61,12 @@ def completed(
     return out
 
 
-def _is_gap(intervals: np.ndarray) -> np.ndarray:
-    """Which intervals `(k,)` are out of all proportion to the ones before and after."""
-    padded = np.concatenate([[0.0], intervals, [0.0]])
-    return intervals > LONGEST * np.maximum(padded[:-2], padded[2:])
+def is_gap(intervals: np.ndarray, ratio: float) -> np.ndarray:
+    """Which intervals `(k,)` are more than `ratio` times as long as the median of the three before and three after.
+
+    Of those around it and not of all: steps may grow, as in log-spaced data.
+    """
+    if len(intervals) < 2:
+        return np.zeros(len(intervals), bool)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(intervals, 3, "reflect"), 7)
+    return intervals > ratio * np.median(np.delete(around, 3, axis=1), axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from pnde.errors import DataError, brief, nearest, shown
-from pnde.files import write_aside
+from pnde.files import write_bytes
 
 from ._attributes import plain_attributes
 from ._layout import time_label, time_matrix
@@ -33,7 +34,7 @@ def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     not give back; `pnde.errors.RunError` where the disk is full or may not be written.
     """
     path = Path(path)
-    writers = {".nc": _write_netcdf, ".npz": _write_npz, ".csv": _write_csv}
+    writers = {".nc": _netcdf, ".npz": _npz, ".csv": _csv}
     suffix = path.suffix.lower()
     if suffix not in writers:
         raise DataError(
@@ -42,20 +43,23 @@ def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
         )
     if not path.parent.is_dir():
         raise DataError(f"{brief(path, 100)}: there is no folder {brief(path.parent, 100)}")
-    write_aside(path, lambda temporary: writers[suffix](ds, temporary))
+    write_bytes(path, writers[suffix](ds))
     return path
 
 
-def _write_netcdf(ds: xr.Dataset, path: Path) -> None:
+# Files are made in memory first: where a disk does not take a file, HDF5 ends the process.
+
+
+def _netcdf(ds: xr.Dataset) -> bytes:
     ds = ds.drop_encoding()
     ds.attrs = plain_attributes(ds.attrs)
     numbers = [name for name, variable in ds.variables.items() if variable.dtype.kind in "iuf"]
     # HDF5 checks these sums whenever a block is read; only whole blocks have them.
     encoding = {name: {"fletcher32": True} for name in numbers if ds[name].size and ds[name].ndim}
-    ds.to_netcdf(path, engine="h5netcdf", encoding=encoding)
+    return bytes(ds.to_netcdf(engine="h5netcdf", encoding=encoding))
 
 
-def _write_npz(ds: xr.Dataset, path: Path) -> None:
+def _npz(ds: xr.Dataset) -> bytes:
     arrays: dict[str, Any] = {
         "u": ds["u"].transpose("trajectory", "time", "state").values,
         "t": time_matrix(ds) if "t" in ds else ds["time"].values,
@@ -68,10 +72,12 @@ def _write_npz(ds: xr.Dataset, path: Path) -> None:
             arrays[name] = ds[name].values.astype(str)
     if time_label(ds):
         arrays["time_units"] = time_label(ds)
-    np.savez_compressed(path, **arrays)
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
 
 
-def _write_csv(ds: xr.Dataset, path: Path) -> None:
+def _csv(ds: xr.Dataset) -> bytes:
     u = ds["u"].transpose("trajectory", "time", "state").values
     count, length, n = u.shape
     _check_names(ds)
@@ -83,7 +89,7 @@ def _write_csv(ds: xr.Dataset, path: Path) -> None:
     flat = u.reshape(count * length, n)
     columns.update({str(name): flat[:, i] for i, name in enumerate(ds["state"].values)})
     # Rows without a time are padding after the end of a shorter trajectory.
-    pd.DataFrame(columns)[np.isfinite(times)].to_csv(path, index=False)
+    return pd.DataFrame(columns)[np.isfinite(times)].to_csv(index=False).encode()
 
 
 def _check_names(ds: xr.Dataset) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class Step:
     status: Status
 
 
+@runtime_checkable
 class Training(Protocol):
     """A model in training, with its weights, optimiser and batches on the engine's device."""
 
@@ -85,6 +86,7 @@ class Training(Protocol):
         """All else that the next step depends on, a copy: the engine's own, for `Engine.start` of a resumed run."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """An engine. All arrays are NumPy's; nothing of the engine's own leaks out."""
 
@@ -102,6 +104,14 @@ class Engine(Protocol):
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         """h(u, t) `(B, m)` in float64, of states `(B, n)` at times `(B,)`; NaN outside of the law's domain."""
 
+    def retract(
+        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """States `(B, n)` at times `(B,)` put on h(u, t) = c `(B, m)`, in float64, and which of them are there `(B,)`.
+
+        `metric` is M of the norm in which they move as little as possible, as in `Model`.
+        """
+
     def integrate(
         self,
         rhs: Callable[[Any, Any], Any],
@@ -111,6 +121,19 @@ class Engine(Protocol):
         constraint: Constraint | None = None,
     ) -> Trajectories:
         """Solve u̇ = rhs(u, t) from u0 `(B, n)`, saved at times `(T,)` or `(B, T)`; on the law's manifold, if given."""
+
+    def push(
+        self,
+        constraint: Constraint,
+        u0: np.ndarray,
+        velocity: np.ndarray,
+        duration: float,
+        settings: SolverConfig,
+    ) -> Trajectories:
+        """Push states along a law's manifold: u̇ = (I - G⁺G) v from u0 `(B, n)` with constant v `(B, n)`.
+
+        Saved at the start and at the end.
+        """
 
     def rollout(
         self,

@@ -16,13 +16,13 @@ from pnde.grids.ieee14 import ieee14
 from pnde.grids.layout import layout
 from pnde.grids.load_flow import LoadFlow, load_flow
 from pnde.grids.matpower import read_matpower
+from pnde.grids.modes import growth_rate, slow_modes
 from pnde.grids.network import Network
 from pnde.grids.operation_point import (
     complete,
     operation_point,
     residual,
     residual_jacobian,
-    slow_modes,
 )
 from pnde.grids.pandapower import from_pandapower, read_pandapower
 from pnde.grids.power import power_jacobian
@@ -50,6 +50,7 @@ __all__ = [
     "dvoc",
     "from_pandapower",
     "from_ppc",
+    "growth_rate",
     "ieee14",
     "layout",
     "load_flow",

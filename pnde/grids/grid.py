@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pnde.errors import GridError, nearest
-from pnde.grids.tables import Branches, Buses
+from pnde.grids.tables import KINDS, Branches, Buses
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -42,6 +42,13 @@ class Grid:
         from pnde.grids.validate import validate
 
         validate(self)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{self.buses.kind.count(kind)} {kind}" for kind in KINDS)
+        return (
+            f"Grid({self.name!r}, {self.size} buses ({kinds}), {len(self.branches)} branches,\n"
+            f"  base {self.base_mva:g} MVA{', ' if self.citation else ''}{self.citation[:80]})"
+        )
 
     @property
     def size(self) -> int:
@@ -164,11 +171,19 @@ class Grid:
         voltage = np.asarray(voltage, complex)
         return np.concatenate([voltage.real, voltage.imag], axis=-1)
 
-    def with_reactive(self, reactive: np.ndarray) -> Grid:
-        """The same grid with these reactive set-points of the sources, ``(number of sources,)``."""
-        every = self.buses.reactive.copy()
-        every[self.sources] = reactive
-        return replace(self, buses=replace(self.buses, reactive=every))
+    def with_set_points(self, reactive: np.ndarray, voltage: np.ndarray | None = None) -> Grid:
+        """The same grid with other set-points of the sources, ``(number of sources,)`` each.
+
+        **Arguments:**
+
+        - `reactive`: reactive powers, p.u.
+        - `voltage`: magnitudes, p.u.; by default the present ones.
+        """
+        powers, voltages = self.buses.reactive.copy(), self.buses.voltage.copy()
+        powers[self.sources] = reactive
+        if voltage is not None:
+            voltages[self.sources] = voltage
+        return replace(self, buses=replace(self.buses, reactive=powers, voltage=voltages))
 
     def _of_kind(self, kind: str) -> np.ndarray:
         return np.array([k for k, of in enumerate(self.buses.kind) if of == kind], dtype=np.int64)

@@ -36,7 +36,7 @@ class LoadFlow:
         [`pnde.grids.starts`][].
     - `limited`: positions of the sources that are held at a limit of their reactive power instead
         of their voltage.
-    - `beyond`: positions of the sources and slacks whose reactive power is beyond their limits.
+    - `beyond`: positions of the sources whose reactive power is beyond its limits.
     """
 
     voltage: np.ndarray
@@ -134,13 +134,13 @@ def _root(
             found.append((away, name, end))
 
     tried = []
-    for name, start in starts(grid):
+    for name, start in starts(problem):
         sort(name, start, solve(problem, start, tolerance, max_iterations))
         if found and found[-1][0] < _NEAR:
             return found[-1][1:]
         tried.append(start)
     if not found:
-        for start in tried[::-1]:
+        for start in tried:
             end = continuation(problem, start, tolerance, max_iterations)
             if end is not None:
                 sort("continuation", start, end)

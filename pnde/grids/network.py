@@ -21,7 +21,9 @@ class Network:
         ds = w · conj(i) + v · conj(Y w)
 
     (paper, appendix I). A law on the powers of the load buses needs one product with Y for its
-    value, and one for each product with its Jacobian.
+    value, and one for each product with its Jacobian. Loads of constant current inject |v| I beside
+    what the law prescribes, so that with n = v / |v| the law's power is s − |v| I, and its change
+    along w is ds − I Re(conj(n) w).
 
     **Arguments:**
 
@@ -32,6 +34,9 @@ class Network:
         self.grid = grid
         self.size = grid.size
         self.loads = grid.loads
+        #: power of constant-current loads at |v| = 1, active and reactive, p.u., ``(N,)`` each;
+        #: None where there are none
+        self.constant_current = _parts(grid.buses.current) if grid.buses.current.any() else None
         #: positions of the slack's voltages in the state, ``(2 S,)``
         self.pinned = np.concatenate([grid.slack, grid.slack + grid.size])
         matrix = grid.admittance()
@@ -67,15 +72,38 @@ class Network:
         (a, b), (c, d) = self.halves(voltage), self.halves(current)
         return a * c + b * d, b * c - a * d
 
+    def constant_power(self, voltage: Any, current: Any) -> tuple[Any, Any]:
+        """What the set-points prescribe: `power` without that of constant-current loads."""
+        p, q = self.power(voltage, current)
+        if self.constant_current is None:
+            return p, q
+        (a, b), (i, j) = self.halves(voltage), self._constant_current(voltage)
+        magnitude = (a * a + b * b) ** 0.5
+        return p - magnitude * i, q - magnitude * j
+
+    def direction(self, voltage: Any) -> Any:
+        """v / |v|, ``(2 N,)``: how |v| grows with the state; None without constant currents."""
+        if self.constant_current is None:
+            return None
+        a, b = self.halves(voltage)
+        magnitude = (a * a + b * b) ** 0.5
+        return voltage.__array_namespace__().concatenate([a / magnitude, b / magnitude])
+
     def rows(self, voltage: Any, current: Any) -> Any:
         """P at the loads, Q at the loads, Re v and Im v at the slack, ``(m,)``."""
-        return self._select(*self.power(voltage, current), voltage)
+        return self._select(*self.constant_power(voltage, current), voltage)
 
-    def rate(self, voltage: Any, current: Any, velocity: Any) -> Any:
-        """The derivative of `rows` along a velocity ``(2 N,)``."""
+    def rate(self, voltage: Any, current: Any, direction: Any, velocity: Any) -> Any:
+        """The derivative of `rows` along a velocity ``(2 N,)``, linear in all but the network."""
         p, q = self.power(velocity, current)
         dp, dq = self.power(voltage, self.admittance(velocity))
-        return self._select(p + dp, q + dq, velocity)
+        p, q = p + dp, q + dq
+        if direction is not None:
+            (a, b), (c, d) = self.halves(direction), self.halves(velocity)
+            i, j = self._constant_current(voltage)
+            growth = a * c + b * d
+            p, q = p - growth * i, q - growth * j
+        return self._select(p, q, velocity)
 
     def matrix(self, voltage: Any, current: Any) -> Any:
         """The derivative of `rows` as a dense array ``(m, 2 N)``."""
@@ -99,14 +127,33 @@ class Network:
         g, b = (xp.asarray(x, dtype=voltage.dtype) for x in part)
         own = xp.asarray(same, dtype=voltage.dtype)
         a, c = (x[self.loads][:, None] for x in self.halves(voltage))
-        i, j = (x[self.loads][:, None] * own for x in self.halves(current))
+        of_p, of_q = self.own_terms(current, self.direction(voltage))
+        (p_a, p_b), (q_a, q_b) = ([x[:, None] * own for x in pair] for pair in (of_p, of_q))
         along, across = a * g + c * b, c * g - a * b  # v · conj(Y)
         return xp.concatenate(
             [
-                xp.concatenate([i + along, j + across], axis=1),
-                xp.concatenate([across - j, i - along], axis=1),
+                xp.concatenate([p_a + along, p_b + across], axis=1),
+                xp.concatenate([q_a + across, q_b - along], axis=1),
             ]
         )
+
+    def own_terms(self, current: Any, direction: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """What a load's own current adds to its rows of P and of Q, at Re v and Im v, ``(L,)``.
+
+        That is i and ji, less the part of the constant current along n.
+        """
+        c, d = (x[self.loads] for x in self.halves(current))
+        if direction is None:
+            return (c, d), (-d, c)
+        a, b = (x[self.loads] for x in self.halves(direction))
+        i, j = (x[self.loads] for x in self._constant_current(current))
+        return (c - i * a, d - i * b), (-d - j * a, c - j * b)
+
+    def _constant_current(self, like: Any) -> tuple[Any, Any]:
+        xp = like.__array_namespace__()
+        assert self.constant_current is not None
+        i, j = self.constant_current
+        return xp.asarray(i, dtype=like.dtype), xp.asarray(j, dtype=like.dtype)
 
     def _select(self, p: Any, q: Any, x: Any) -> Any:
         xp = x.__array_namespace__()

@@ -6,23 +6,37 @@ import numpy as np
 
 from pnde.errors import GridError
 from pnde.grids.grid import Grid
-from pnde.grids.load_flow import load_flow
-from pnde.grids.power import newton_step, power_jacobian, rounding_level
+from pnde.grids.load_flow import LoadFlow, load_flow
+from pnde.grids.path import follow
+from pnde.grids.power import constant_power_jacobian, newton_step, rounding_level
 from pnde.grids.sources import NormalForm, normal_form
+from pnde.grids.starts import kept_voltages, walked_angles
 
 
-def complete(grid: Grid) -> Grid:
+def complete(grid: Grid, flow: LoadFlow | None = None) -> Grid:
     """The grid with a reactive set-point at every source, taken from the load flow where missing.
 
-    Sources complete in this way are exactly at rest in the load flow's solution.
+    Sources complete in this way are exactly at rest in the load flow's solution. One that the load
+    flow holds at a reactive limit keeps that limit and the voltage found there.
+
+    **Arguments:**
+
+    - `grid`: the grid.
+    - `flow`: its load flow, if it is known already.
 
     **Raises:** [`pnde.errors.GridError`][] if a load flow is needed and does not converge.
     """
-    given = grid.buses.reactive[grid.sources]
-    if not np.isnan(given).any():
+    at, given = grid.sources, grid.buses.reactive[grid.sources]
+    if flow is None:
+        if not np.isnan(given).any():
+            return grid
+        flow = load_flow(grid)
+    found = grid.constant_power(flow.voltage).imag[at]
+    held = np.isin(at, flow.limited)
+    magnitude = np.where(held, np.abs(flow.voltage[at]), grid.buses.voltage[at])
+    if not np.isnan(given).any() and not held.any():
         return grid
-    flow = load_flow(grid).power.imag[grid.sources]
-    return grid.with_reactive(np.where(np.isnan(given), flow, given))
+    return grid.with_set_points(np.where(held | np.isnan(given), found, given), magnitude)
 
 
 def residual(grid: Grid, sources: NormalForm, voltage: np.ndarray) -> np.ndarray:
@@ -39,7 +53,7 @@ def residual(grid: Grid, sources: NormalForm, voltage: np.ndarray) -> np.ndarray
 
     **Returns:** ``(2 N,)``: real parts (active power) of all buses, then imaginary parts.
     """
-    power, out = grid.injected_power(voltage), np.zeros(grid.size, complex)
+    power, out = grid.constant_power(voltage), np.zeros(grid.size, complex)
     at = grid.sources
     real, imag = sources.rate(voltage.real[at], voltage.imag[at], power.real[at], power.imag[at])
     out[at] = (real + 1j * imag) / np.abs(sources.Gc)
@@ -84,91 +98,76 @@ def residual_jacobian(grid: Grid, sources: NormalForm, voltage: np.ndarray):
         zero + spread(at, imag * voltage.real[at]),
         pinned + spread(at, imag * voltage.imag[at]),
     )
-    return by_power @ power_jacobian(grid, voltage) + direct
+    return by_power @ constant_power_jacobian(grid, voltage) + direct
 
 
 def operation_point(
     grid: Grid,
     sources: NormalForm | None = None,
     *,
+    start: np.ndarray | None = None,
     tolerance: float = 1e-10,
-    max_iterations: int = 50,
+    max_iterations: int = 10,
 ) -> np.ndarray:
     """The root of the full right-hand side, by Newton's method with its analytic Jacobian.
 
-    It starts flat (every voltage at the slack's, as the reference does); sources without a reactive
-    set-point take it from the load flow, whose solution then is the start and the answer.
+    It starts from the load flow, which is the answer itself where that gives the sources their
+    reactive set-points. Where they have others, the rest lies elsewhere: it is followed while the
+    set-points move from those of the load flow to their own.
 
     **Arguments:**
 
     - `grid`: the grid.
     - `sources`: its sources; by default dVOC with the reference's parameters.
+    - `start`: complex voltages, p.u., ``(N,)``; by default those of the load flow, or walked angles
+        for a grid that has none.
     - `tolerance`: largest residual accepted, p.u.
-    - `max_iterations`: Newton iterations before giving up.
+    - `max_iterations`: Newton iterations at one point of the way before it is made shorter.
 
     **Returns:** complex voltages, p.u., ``(N,)``.
 
     **Raises:** [`pnde.errors.GridError`][] if the iteration does not converge, naming the bus that
     is furthest from rest.
     """
-    voltage = np.full(grid.size, grid.slack_voltage[0])
-    voltage[grid.slack] = grid.slack_voltage
-    if np.isnan(grid.buses.reactive[grid.sources]).any():
-        grid, voltage = complete(grid), load_flow(grid).voltage
-    sources = normal_form(grid) if sources is None else sources
+    fails: GridError | None = None
+    if start is None:
+        try:
+            flow = load_flow(grid)
+            grid, start = complete(grid, flow), flow.voltage
+        except GridError as error:
+            if np.isnan(grid.buses.reactive[grid.sources]).any():
+                raise
+            fails, start = error, kept_voltages(grid, walked_angles(grid))
+    form = normal_form(grid) if sources is None else sources
     tolerance = max(tolerance, rounding_level(grid))
-    miss = residual(grid, sources, voltage)
-    for iteration in range(max_iterations + 1):
-        if np.abs(miss).max() < tolerance:
-            return voltage
-        step = newton_step(residual_jacobian(grid, sources, voltage), miss)
-        if step is None or iteration == max_iterations:
-            break
-        # Halve the step until the residual falls: far from rest a full one may leave for u = 0.
-        for halving in range(12):
-            trial = voltage + 0.5**halving * grid.voltage(step)
-            trial_miss = residual(grid, sources, trial)
-            if np.linalg.norm(trial_miss) < np.linalg.norm(miss) or halving == 11:
+    start = np.asarray(start, complex)
+    first = grid.constant_power(start).imag[grid.sources] if fails is None else form.reactive
+    failed = (0.0, 0, 0.0)  # the last t without a root, the bus furthest from rest, how far, p.u.
+
+    def root_at(t: float, voltage: np.ndarray) -> np.ndarray | None:
+        nonlocal failed
+        there = form if t == 1 else form.with_reactive((1 - t) * first + t * form.reactive)
+        for _ in range(max_iterations + 1):
+            miss = residual(grid, there, voltage)
+            if np.abs(miss).max() < tolerance:
+                return voltage
+            away = np.abs(grid.voltage(miss))
+            failed = (t, int(away.argmax()), float(away.max()))
+            step = newton_step(residual_jacobian(grid, there, voltage), miss)
+            if step is None:
                 break
-        voltage, miss = trial, trial_miss
-    worst = int(np.abs(grid.voltage(miss)).argmax())
-    raise GridError(
-        f"{grid.name} has no operation point that Newton's method could find: after {iteration} "
-        f"iterations {grid.bus_label(worst)} is off by {np.abs(miss).max():.3g} p.u.; check its "
-        "set-points, or drop the sources' reactive set-points so that the load flow gives them"
-    )
+            voltage = voltage + grid.voltage(step)
+        return None
 
-
-def slow_modes(grid: Grid, voltage: np.ndarray, sources: NormalForm | None = None) -> np.ndarray:
-    """Eigenvalues of the dynamics linearised at a state, loads and slack eliminated.
-
-    **Arguments:**
-
-    - `grid`: the grid; every source needs its reactive set-point.
-    - `voltage`: complex voltages of the operation point, p.u., ``(N,)``.
-    - `sources`: its sources; by default dVOC with the reference's parameters.
-
-    **Returns:** complex, 1/s, ``(2 · number of sources,)``, the most stable first. A positive real
-    part means that the operation point is unstable.
-    """
-    sources = normal_form(grid) if sources is None else sources
-    if not len(grid.sources):
-        return np.zeros(0, complex)
-    jacobian = residual_jacobian(grid, sources, voltage).toarray()
-    at, rest = grid.sources, np.sort(np.concatenate([grid.loads, grid.slack]))
-    moving = np.concatenate([at, at + grid.size])
-    still = np.concatenate([rest, rest + grid.size])
-    reduced = jacobian[np.ix_(moving, moving)] - jacobian[np.ix_(moving, still)] @ np.linalg.solve(
-        jacobian[np.ix_(still, still)], jacobian[np.ix_(still, moving)]
-    )
-    # The rows are u̇/u divided by |Gc|; at rest d(u̇) = u · d(u̇/u).
-    u, scale, n = voltage[at], np.abs(sources.Gc), len(at)
-    real, imag = scale[:, None] * reduced[:n], scale[:, None] * reduced[n:]
-    turned = np.concatenate(
-        [
-            u.real[:, None] * real - u.imag[:, None] * imag,
-            u.real[:, None] * imag + u.imag[:, None] * real,
-        ]
-    )
-    modes = np.linalg.eigvals(turned)
-    return modes[np.argsort(modes.real)]
+    voltage = follow(root_at, start)
+    if voltage is None:
+        if fails is not None:
+            raise fails
+        t, worst, away = failed
+        raise GridError(
+            f"{grid.name} has no operation point that Newton's method could find: "
+            f"{100 * t:.0f} % of the way from the load flow to the given set-points, "
+            f"{grid.bus_label(worst)} is off by {away:.3g} p.u.; drop the sources' reactive "
+            "set-points, so that the load flow gives them"
+        )
+    return voltage

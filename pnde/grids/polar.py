@@ -12,6 +12,9 @@ from pnde.grids.power import newton_step
 if TYPE_CHECKING:
     from pnde.grids.grid import Grid
 
+#: Steps that the mismatch may go without falling below its least.
+_PATIENCE = 6
+
 
 @dataclass(frozen=True, eq=False)
 class FlowProblem:
@@ -32,6 +35,11 @@ class FlowProblem:
     free: np.ndarray
     loose: np.ndarray
     rounding: float
+
+    def residual(self, voltage: np.ndarray) -> np.ndarray:
+        """Power mismatches, p.u.: active at `free`, then reactive at `loose`."""
+        miss = self.grid.constant_power(voltage) - self.target
+        return np.concatenate([miss.real[self.free], miss.imag[self.loose]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +80,7 @@ def solve(
     best: Iterate | None = None
     for iteration in range(max_iterations + 1):
         voltage = magnitude * np.exp(1j * angle)
-        miss = problem.grid.constant_power(voltage) - problem.target
-        residual = np.concatenate([miss.real[free], miss.imag[loose]])
+        residual = problem.residual(voltage)
         if not np.isfinite(residual).all():
             break
         at = int(np.abs(residual).argmax()) if len(residual) else 0
@@ -89,8 +96,11 @@ def solve(
                 int(worst),
                 "active" if active else "reactive",
             )
-        if mismatch < tolerance or (best.converged and best.iterations < iteration):
-            break  # the latter: rounding lets it fall no further
+        if mismatch < tolerance:
+            break
+        # Rounding lets it fall no further, or it has lost its way.
+        if iteration - best.iterations >= (1 if best.converged else _PATIENCE):
+            break
         step = newton_step(_jacobian(problem, voltage), residual)
         if step is None:
             break

@@ -34,6 +34,22 @@ def power_jacobian(grid: Grid, voltage: np.ndarray) -> csr_array:
     return block_array(blocks, format="csr")
 
 
+def constant_power_jacobian(grid: Grid, voltage: np.ndarray) -> csr_array:
+    """Jacobian of `Grid.constant_power`, which leaves out what constant-current loads inject.
+
+    Arguments and returns as in [`pnde.grids.power_jacobian`][]; d|v| = Re(conj(v) dv) / |v|.
+    """
+    jacobian, part = power_jacobian(grid, voltage), grid.buses.current
+    if not part.any():
+        return jacobian
+    from scipy.sparse import block_array, diags_array
+
+    direction = voltage / np.abs(voltage)
+    blocks = [[diags_array(a * b) for b in (direction.real, direction.imag)]
+              for a in (part.real, part.imag)]  # fmt: skip
+    return (jacobian - block_array(blocks)).tocsr()
+
+
 def rounding_level(grid: Grid) -> float:
     """The power mismatch that double precision leaves at 1 p.u., p.u.
 

@@ -16,11 +16,10 @@ _SLIGHT = 5e-6
 
 
 def beyond_limits(grid: Grid, reactive: np.ndarray) -> np.ndarray:
-    """Positions of the sources and slacks whose reactive power ``(N,)``, p.u., is out of limits."""
+    """Positions of the sources whose reactive power, of ``(N,)``, p.u., is beyond its limits."""
     bus, slight = grid.buses, _SLIGHT / grid.base_mva
     out = (reactive > bus.reactive_max + slight) | (reactive < bus.reactive_min - slight)
-    out[grid.loads] = False
-    return np.flatnonzero(out)
+    return grid.sources[out[grid.sources]]
 
 
 def hold_limits(
@@ -52,7 +51,7 @@ def hold_limits(
     limited = grid.sources[:0]
     while True:
         reactive = grid.constant_power(root.voltage).imag
-        out = np.setdiff1d(beyond_limits(grid, reactive), np.concatenate([grid.slack, limited]))
+        out = np.setdiff1d(beyond_limits(grid, reactive), limited)
         if not len(out):
             return root, limited
         high = reactive[out] > bus.reactive_max[out]

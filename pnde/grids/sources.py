@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from pnde.grids.grid import Grid
 
 #: Parameters of the reference: SyntheticPowerGrids.jl (MIT), used by the paper's 14-bus grid.
 ETA, ALPHA, KAPPA = 3e-3, 5.0, math.pi / 2
+#: What the gains refer to where a source has no rating, MVA: the base of the reference's grids.
+RATING = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,14 @@ class NormalForm:
     active: np.ndarray
     reactive: np.ndarray
     voltage: np.ndarray
+
+    def with_reactive(self, reactive: np.ndarray) -> NormalForm:
+        """The same control with other reactive set-points, p.u., ``(number of sources,)``.
+
+        dVOC's C depends on the set-point Q too, by ∂C/∂Q = −Hc/V².
+        """
+        C = self.C - self.Hc / self.voltage**2 * (reactive - self.reactive)
+        return replace(self, C=C, reactive=reactive)
 
     def rate(self, real: Any, imag: Any, p: Any, q: Any) -> tuple[Any, Any]:
         """The bracket [C (|u|² − V²) + …], the logarithmic derivative u̇/u, as (real, imaginary).
@@ -76,12 +86,14 @@ def dvoc(
     eta: float = ETA,
     alpha: float = ALPHA,
     kappa: float = KAPPA,
+    rating: np.ndarray | float = 1.0,
 ) -> NormalForm:
     """Normal form of dispatchable virtual oscillator control (dVOC), as in SyntheticPowerGrids.jl:
 
-        C = −αη/V² + η e^{jκ} (P − jQ)/V⁴,   Gc = −η e^{jκ}/V²,   Hc = jη e^{jκ}/V².
+        C = −αη/V² + η e^{jκ} (P − jQ)/(S V⁴),   Gc = −η e^{jκ}/(S V²),   Hc = jη e^{jκ}/(S V²).
 
-    With κ = π/2, active power turns the phase and reactive power drives the amplitude.
+    With κ = π/2, active power turns the phase and reactive power drives the amplitude. A source
+    measures its powers against its rating S, so that the grid's power base means nothing to it.
 
     **Arguments:**
 
@@ -89,9 +101,10 @@ def dvoc(
     - `eta`: synchronisation gain, 1/s.
     - `alpha`: amplitude control gain, dimensionless.
     - `kappa`: angle of the network impedance, rad; π/2 for an inductive grid.
+    - `rating`: S, p.u. of the grid's base.
     """
     P, Q, V = (np.asarray(value, float) for value in (active, reactive, voltage))
-    turn = eta * np.exp(1j * kappa)
+    turn = eta * np.exp(1j * kappa) / np.asarray(rating, float)
     return NormalForm(
         C=-alpha * eta / V**2 + turn * (P - 1j * Q) / V**4,
         Gc=-turn / V**2,
@@ -107,6 +120,10 @@ def normal_form(
 ) -> NormalForm:
     """The dVOC sources of a grid, in the order of ``grid.sources``.
 
+    Their gains refer to the rating of each, or to 100 MVA where it is not known. A rating below
+    the set-point is that of something else (files fill the column with a default), so at least the
+    apparent power of the set-point is taken.
+
     **Raises:** [`pnde.errors.GridError`][] where a source has no reactive set-point yet; see
     [`pnde.grids.complete`][].
     """
@@ -116,6 +133,13 @@ def normal_form(
             f"{grid.bus_label(k)} has no reactive set-point; call pnde.grids.complete(grid), which "
             "takes it from the load flow"
         )
+    rating = np.fmax(bus.rating[at], np.abs(bus.active[at] + 1j * bus.reactive[at]))
     return dvoc(
-        bus.active[at], bus.reactive[at], bus.voltage[at], eta=eta, alpha=alpha, kappa=kappa
+        bus.active[at],
+        bus.reactive[at],
+        bus.voltage[at],
+        eta=eta,
+        alpha=alpha,
+        kappa=kappa,
+        rating=np.where(np.isnan(bus.rating[at]), RATING / grid.base_mva, rating),
     )

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from pnde.grids.grid import Grid
+from pnde.grids.path import follow
 from pnde.grids.polar import FlowProblem, Iterate, solve
 
-#: Longest step of the continuation at any bus, p.u.: a longer one may have left the branch.
-_LONGEST = 0.3
-#: Shortest step of the continuation, of a whole; below it the grid has no such solution.
-_SHORTEST = 1e-3
 
-
-def starts(grid: Grid) -> Iterator[tuple[str, np.ndarray]]:
-    """Names and complex voltages ``(N,)`` to start from, each with the voltages that are kept.
+def starts(problem: FlowProblem) -> list[tuple[str, np.ndarray]]:
+    """Names and complex voltages ``(N,)`` to start from, the smallest power mismatch first.
 
     - "stored": the voltages that the file holds, if it holds any at all.
     - "walked": every angle follows from a slack's by the shifts of the transformers on the way.
     - "linear": angles of the linearised flow of active power (the DC load flow; MATPOWER User's
         Manual, §3.7), which also knows several slacks and loops of transformers.
+
+    Slacks and sources have the voltage, or the magnitude, that they keep.
     """
-    stored = grid.buses.stored
-    if np.isfinite(stored).any() and (stored[np.isfinite(stored)] != 1).any():
-        angle = np.where(np.isfinite(stored), np.angle(stored), walked_angles(grid))
-        yield "stored", _voltage(grid, angle, np.where(np.isfinite(stored), np.abs(stored), 1.0))
-    yield "walked", _voltage(grid, walked_angles(grid))
-    linear = linear_angles(grid)
+    grid, walked = problem.grid, walked_angles(problem.grid)
+    stored, linear = grid.buses.stored, linear_angles(grid)
+    known = np.isfinite(stored)
+    found = {"walked": kept_voltages(grid, walked)}
     if linear is not None:
-        yield "linear", _voltage(grid, linear)
+        found["linear"] = kept_voltages(grid, linear)
+    if (stored[known] != 1).any():
+        angle, magnitude = np.angle(stored), np.abs(stored)
+        found["stored"] = kept_voltages(
+            grid, np.where(known, angle, walked), np.where(known, magnitude, 1.0)
+        )
+    return sorted(found.items(), key=lambda item: np.linalg.norm(problem.residual(item[1])))
 
 
 def walked_angles(grid: Grid) -> np.ndarray:
@@ -95,31 +96,22 @@ def continuation(
 
     **Returns:** the root, or None where the path ends before it.
     """
-    held = replace(problem, loose=problem.free[:0])
-    first = solve(held, start, 1e-4, max_iterations)
-    voltage = first.voltage if first.converged else start
-    own, iterations = problem.grid.constant_power(voltage), first.iterations
-    t, step = 0.0, 1.0
-    growth = np.ones(len(start), complex)  # of the voltages over the last step
-    last = 1.0
-    while True:
-        ahead = min(1.0, t + step)
-        guess = voltage * growth ** ((ahead - t) / last)
-        there = replace(problem, target=(1 - ahead) * own + ahead * problem.target)
-        found = solve(there, guess, tolerance if ahead == 1 else 1e-6, 10)
-        iterations += found.iterations
-        if found.converged and np.abs(found.voltage - guess).max() < _LONGEST:
-            growth, last = found.voltage / voltage, ahead - t
-            voltage, t, step = found.voltage, ahead, 2 * step
-            if t == 1:
-                return Iterate(voltage, iterations, found.mismatch, True, found.worst, found.what)
-        else:
-            step /= 2
-            if step < _SHORTEST:
-                return None
+    held = solve(replace(problem, loose=problem.free[:0]), start, 1e-4, max_iterations)
+    first = held.voltage if held.converged else start
+    own, reached = problem.grid.constant_power(first), held
+
+    def root_at(t: float, guess: np.ndarray) -> np.ndarray | None:
+        nonlocal reached
+        there = replace(problem, target=(1 - t) * own + t * problem.target)
+        end = solve(there, guess, tolerance if t == 1 else 1e-6, 10)
+        reached = replace(end, iterations=reached.iterations + end.iterations)
+        return end.voltage if end.converged else None
+
+    return None if follow(root_at, first) is None else reached
 
 
-def _voltage(grid: Grid, angle: np.ndarray, magnitude: np.ndarray | float = 1.0) -> np.ndarray:
+def kept_voltages(grid: Grid, angle: np.ndarray, magnitude: np.ndarray | float = 1.0) -> np.ndarray:
+    """Complex voltages ``(N,)`` with the set-points at slack and sources, and else as given."""
     kept = grid.buses.voltage
     voltage = np.where(np.isnan(kept), magnitude, kept) * np.exp(1j * angle)
     voltage[grid.slack] = grid.slack_voltage

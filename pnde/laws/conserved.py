@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -25,18 +24,11 @@ def as_constraint(law: Any) -> Constraint | None:
     """`law` itself if it is a `Constraint` or `None`; a plain function becomes `Conserved(law)`."""
     if law is None or isinstance(law, Constraint):
         return copy.copy(law)
+    if isinstance(law, type) and issubclass(law, Constraint):
+        raise ConstraintError(
+            f"{law.__name__} is a kind of law; give one of that kind, such as {law.__name__}(...)"
+        )
     if callable(law):
-        parameters = [
-            p
-            for p in inspect.signature(law).parameters.values()
-            if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        ]
-        if len(parameters) != 1:
-            raise ConstraintError(
-                f"a law given as a plain function takes the state alone; "
-                f"{getattr(law, '__name__', 'this one')!r} takes {len(parameters)} arguments. "
-                "For a law that depends on time use pnde.Constraint(h, time_dependent=True)"
-            )
         return Conserved(law)
     raise ConstraintError(
         f"a law is a function of the state or a pnde.Constraint, not {type(law).__name__}"

@@ -7,12 +7,15 @@ on its own arrays.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pnde.errors import ConstraintError, nearest
+from pnde.laws.rows import as_row
+from pnde.laws.signature import takes_time
 
 
 class Constraint:
@@ -20,13 +23,14 @@ class Constraint:
 
     **Arguments:**
 
-    - `h`: function of the state `u` of shape `(n,)`, or of `(u, t)` if `time_dependent`. Returns a number, a sequence
-        of m numbers or an array `(m,)`. Written with `jax.numpy`, or with arithmetic only.
+    - `h`: function of the state `u` of shape `(n,)`, or of `(u, t)`. Returns a number, a sequence of m numbers or an
+        array `(m,)`. Written with `jax.numpy`, or with arithmetic only.
     - `target`: `"initial"` (c = h at the start of each trajectory), a number, or an array `(m,)`; NaN in the array
         means "initial" for that row.
-    - `jacobian`: function with the arguments of `h` giving ∂h/∂u of shape `(m, n)`. Without it the engine
+    - `jacobian`: function of the state, or of `(u, t)`, giving ∂h/∂u of shape `(m, n)`. Without it the engine
         differentiates `h`.
-    - `time_dependent`: whether `h` takes the time; the projection then includes ∂h/∂t.
+    - `time_dependent`: whether `h` takes the time; the projection then includes ∂h/∂t. By default it does if its second
+        argument is called `t` or `time`.
     - `names`: a name for each row, used in every message and report.
     - `states`: the state names the law is written for, in order; data with other names are refused.
     - `domain`: function of `u`, true where the law is defined (such as positive populations).
@@ -48,26 +52,34 @@ class Constraint:
         *,
         target: Any = "initial",
         jacobian: Callable[..., Any] | None = None,
-        time_dependent: bool = False,
-        names: Sequence[str] | None = None,
-        states: Sequence[str] | None = None,
+        time_dependent: bool | None = None,
+        names: Sequence[str] | str | None = None,
+        states: Sequence[str] | str | None = None,
         domain: Callable[[Any], Any] | None = None,
         julia: str | None = None,
         julia_parameters: Mapping[str, Any] | None = None,
     ):
-        if not callable(h):
-            raise ConstraintError(f"a law is a function of the state, not {type(h).__name__}")
-        if isinstance(target, str) and target != "initial":
-            raise ConstraintError(f'target is "initial", a number or an array, not {target!r}')
+        for what, function in (("law", h), ("jacobian", jacobian), ("domain", domain)):
+            if not callable(function) and (function is not None or what == "law"):
+                raise ConstraintError(
+                    f"a {what} is a function of the state, not {type(function).__name__}"
+                )
         self.h = h
-        self.target = np.nan if isinstance(target, str) else np.asarray(target, dtype=float)
+        self.names = None if names is None else as_names(names)
+        self.states = None if states is None else as_names(states)
+        self.target = as_target(target)
         self.jacobian = jacobian
-        self.time_dependent = time_dependent
-        self.names = None if names is None else tuple(names)
-        self.states = None if states is None else tuple(states)
         self.domain = domain
         self.julia = julia
         self.julia_parameters = julia_parameters
+        self.time_dependent = takes_time(h, f"the law {self.label!r}", time_dependent)
+        self._jacobian_of_time = jacobian is not None and takes_time(
+            jacobian, f"the jacobian of the law {self.label!r}"
+        )
+        if domain is not None and takes_time(domain, f"the domain of the law {self.label!r}"):
+            raise ConstraintError(
+                f"the domain of the law {self.label!r} takes the time; it has to take the state alone"
+            )
 
     @property
     def label(self) -> str:
@@ -76,14 +88,50 @@ class Constraint:
             return self.names[0]
         return getattr(self.h, "__name__", type(self).__name__).strip("<>")
 
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} {self.label!r}: {self._equation()}"]
+        if self.names is not None and self.names != (self.label,):
+            lines[0] += f" with the rows {few(self.names)}"
+        lines.append(f"  c: {self._target_text()}")
+        if self.states is not None:
+            lines.append(f"  u: {few(self.states)}")
+        return "\n".join(lines)
+
+    def _equation(self) -> str:
+        return "h(u, t) = c" if self.time_dependent else "h(u) = c"
+
+    def _target_text(self) -> str:
+        if np.isnan(self.target).all():
+            return "the values at the start of each trajectory"
+        numbers = np.atleast_1d(self.target)
+        return few(["initial" if np.isnan(c) else f"{c:g}" for c in numbers])
+
+    def own_functions(
+        self, u: Any, t: Any
+    ) -> list[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
+        """The user's functions in this law, each with what messages call it and its arguments at one state."""
+        found = [(f"the law {self.label!r}", self.h, (u, t) if self.time_dependent else (u,))]
+        if self.jacobian is not None:
+            arguments = (u, t) if self._jacobian_of_time else (u,)
+            found.append((f"the jacobian of the law {self.label!r}", self.jacobian, arguments))
+        if self.domain is not None:
+            found.append((f"the domain of the law {self.label!r}", self.domain, (u,)))
+        # The laws of this package are made of their own methods.
+        return [
+            each for each in found if not isinstance(getattr(each[1], "__self__", None), Constraint)
+        ]
+
     def value(self, u: Any, t: Any) -> Any:
-        """h(u, t) as an array `(m,)` of the kind of `u`."""
-        return as_row(self.h(u, t) if self.time_dependent else self.h(u), u)
+        """h(u, t) as an array `(m,)` of the kind of `u`.
+
+        **Raises:** `pnde.errors.ConstraintError` if `h` gives anything but real numbers in a row.
+        """
+        return as_row(self.h(u, t) if self.time_dependent else self.h(u), u, self.label)
 
     def jacobian_value(self, u: Any, t: Any) -> Any:
         """∂h/∂u as an array `(m, n)`, from the user's `jacobian`."""
         assert self.jacobian is not None
-        return self.jacobian(u, t) if self.time_dependent else self.jacobian(u)
+        return self.jacobian(u, t) if self._jacobian_of_time else self.jacobian(u)
 
     def bind(self, states: Sequence[str]) -> Constraint:
         """This law made ready for data with the given state names.
@@ -91,14 +139,18 @@ class Constraint:
         **Raises:** `pnde.errors.ConstraintError` if the law is written for other states.
         """
         states = tuple(states)
-        if self.states is not None and self.states != states:
+        if self.states is None:
+            bound = copy.copy(self)
+            bound.states = states
+            return bound
+        if self.states != states:
             odd = next((s for s in states if s not in self.states), None)
             if odd is None:
-                hint = f"order the states of the data as {', '.join(self.states)}"
+                hint = f"order the states of the data as {few(self.states)}"
             else:
                 hint = f"the data have a state {odd!r}{nearest(odd, self.states)}; rename or select the states"
             raise ConstraintError(
-                f"the law {self.label!r} knows the states {', '.join(self.states)}: {hint}"
+                f"the law {self.label!r} knows the states {few(self.states)}: {hint}"
             )
         return self
 
@@ -116,24 +168,64 @@ class Constraint:
         return self.names
 
     def targets(self, h0: np.ndarray) -> np.ndarray:
-        """The targets c `(..., m)` of trajectories whose laws start at `h0` `(..., m)`."""
-        try:
-            return np.where(np.isnan(self.target), h0, self.target)
-        except ValueError:
-            raise ConstraintError(
-                f"the law {self.label!r} has {h0.shape[-1]} rows but its target has shape "
-                f"{np.shape(self.target)}; give one number for each row"
-            ) from None
+        """The targets c `(..., m)` of trajectories whose laws start at `h0` `(..., m)`.
+
+        **Raises:** `pnde.errors.ConstraintError` if there is not one target for each row.
+        """
+        return fill(self.target, h0, self.label)
 
     def __and__(self, other: Constraint) -> Constraint:
         from pnde.laws.stacked import Stacked  # which is a Constraint itself
 
+        if not isinstance(other, Constraint):
+            raise ConstraintError(
+                f"a law is joined by & with another law, not {type(other).__name__}; a plain function becomes one by "
+                "pnde.Conserved"
+            )
         return Stacked(self, other)
 
 
-def as_row(value: Any, u: Any) -> Any:
-    """A number, sequence of numbers or array, as an array `(m,)` of the kind of `u`."""
-    xp = u.__array_namespace__()
-    if isinstance(value, (tuple, list)):
-        value = xp.stack([xp.asarray(entry, dtype=u.dtype) for entry in value])
-    return xp.reshape(xp.asarray(value, dtype=u.dtype), (-1,))
+def as_names(names: Sequence[str] | str) -> tuple[str, ...]:
+    """Names as a tuple; one name may be given by itself."""
+    return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+
+
+def as_target(target: Any) -> np.ndarray:
+    """A target as an array `()` or `(m,)`, NaN for "initial".
+
+    **Raises:** `pnde.errors.ConstraintError` if it is no such thing.
+    """
+    if isinstance(target, str) and target == "initial":
+        return np.asarray(np.nan)
+    wanted = 'a target is "initial", a number, or a number for each row (NaN: "initial")'
+    try:
+        given = np.asarray(target)
+        c = given.astype(float) if given.dtype.kind in "iuf" else None
+    except (TypeError, ValueError):
+        c = None
+    if c is None:
+        raise ConstraintError(f"{wanted}, not {str(target)[:60]!r}")
+    if c.ndim > 1:
+        raise ConstraintError(f"{wanted}, not an array of shape {c.shape}")
+    if np.isinf(c).any():
+        raise ConstraintError(f"{wanted}; an infinite target is met by no state")
+    return c
+
+
+def fill(target: np.ndarray, h0: np.ndarray, label: str) -> np.ndarray:
+    """`target` `()` or `(m,)`, where it is "initial" the values `h0` `(..., m)`."""
+    m = h0.shape[-1]
+    if target.ndim and target.shape != (m,):
+        rows = "1 row" if m == 1 else f"{m} rows"
+        raise ConstraintError(
+            f"the law {label!r} has {rows} but {target.size} targets; give one number for each row"
+        )
+    return np.where(np.isnan(target), h0, target)
+
+
+def few(names: Sequence[str]) -> str:
+    """Names in a sentence: all, or the first and last of many."""
+    shown = [name if len(name) <= 24 else f"{name[:23]}…" for name in names]
+    if len(shown) <= 6:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:3])}, …, {shown[-1]} ({len(shown)})"

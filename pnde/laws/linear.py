@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pnde.errors import ConstraintError, nearest
-from pnde.laws.constraint import Constraint
+from pnde.laws.constraint import Constraint, as_names
 
 
 class Linear(Constraint):
@@ -21,15 +21,27 @@ class Linear(Constraint):
     """
 
     def __init__(self, A: Any, b: Any = "initial", **options: Any):
-        self.matrix = np.atleast_2d(np.asarray(A, dtype=float))
+        try:
+            self.matrix = np.atleast_2d(np.asarray(A, dtype=float))
+        except (TypeError, ValueError):
+            raise ConstraintError(
+                "the matrix A of a Linear law is not one of real numbers, with rows of one length"
+            ) from None
+        if self.matrix.ndim > 2:
+            raise ConstraintError(
+                f"the matrix A of a Linear law has the shape {self.matrix.shape} instead of (rows, states)"
+            )
         if not np.isfinite(self.matrix).all():
             raise ConstraintError("the matrix A of a Linear law has entries that are not finite")
         super().__init__(self._rows, target=b, jacobian=self._jacobian, **options)
+        # Both numbers are known, so the law can be refused before there are data.
+        self.row_names(len(self.matrix))
+        self.targets(np.zeros(len(self.matrix)))
         self.structure = ConstantJacobian(self.matrix)
 
     @property
     def label(self) -> str:
-        return "linear"
+        return self.names[0] if self.names is not None and len(self.names) == 1 else "linear"
 
     def _rows(self, u: Any) -> Any:
         return self._jacobian(u) @ u
@@ -56,8 +68,9 @@ class Pinned(Constraint):
     """
 
     def __init__(self, names: Sequence[str], values: Any = "initial"):
-        self._pinned = (names,) if isinstance(names, str) else tuple(names)
+        self._pinned = as_names(names)
         super().__init__(self._unbound, target=values, names=self._pinned)
+        self.targets(np.zeros(len(self._pinned)))
 
     @property
     def label(self) -> str:
@@ -75,9 +88,7 @@ class Pinned(Constraint):
                     f"the states are {', '.join(states)}"
                 )
         rows = np.eye(len(states))[[states.index(name) for name in self._pinned]]
-        return Linear(
-            rows, "initial" if np.isnan(self.target).all() else self.target, names=self._pinned
-        )
+        return Linear(rows, self.target, names=self._pinned, states=states)
 
 
 class ConstantJacobian:

@@ -17,9 +17,10 @@ class PowerBalance(Constraint):
     """Every load bus draws its active and reactive power, and every slack bus keeps its voltage.
 
     The rows are P at the loads, Q at the loads (paper, Eq. 30-31 and appendix I), Re v and Im v at
-    the slack buses, m = 2 L + 2 S, p.u. Their targets are the set-points, not what a trajectory
-    happens to start with. The slack has rows of its own because a projection on the loads' rows
-    alone would move its voltage.
+    the slack buses, m = 2 L + 2 S, p.u. Loads of constant current, which draw more at a higher
+    |v|, are taken off P and Q; those of constant impedance are shunts. The rows' targets are the
+    set-points, not what a trajectory happens to start with. The slack has rows of its own because a
+    projection on the loads' rows alone would move its voltage.
 
     **Arguments:**
 
@@ -47,7 +48,7 @@ class PowerBalance(Constraint):
             jacobian=self._matrix,
             names=[f"{what} at {grid.bus_label(k)}" for what, at in rows for k in at],
             states=grid.state_names,
-            julia="PowerBalance",
+            julia=None if grid.buses.current.any() else "PowerBalance",
             julia_parameters=_julia_parameters(grid),
         )
         self.structure = Network(grid)

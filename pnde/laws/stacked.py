@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pnde.errors import ConstraintError
-from pnde.laws.constraint import Constraint
+from pnde.laws.constraint import Constraint, few
 
 
 class Stacked(Constraint):
@@ -33,6 +33,18 @@ class Stacked(Constraint):
     def label(self) -> str:
         return " & ".join(part.label for part in self.parts)
 
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} {self.label!r}: {self._equation()}"]
+        lines.append(f"  c: {few([part._target_text() for part in self.parts])}")
+        if self.states is not None:
+            lines.append(f"  u: {few(self.states)}")
+        return "\n".join(lines)
+
+    def own_functions(
+        self, u: Any, t: Any
+    ) -> list[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
+        return [own for part in self.parts for own in part.own_functions(u, t)]
+
     def _stack(self, u: Any, t: Any) -> Any:
         values = [part.value(u, t) for part in self.parts]
         self._sizes = tuple(int(value.shape[0]) for value in values)
@@ -56,7 +68,9 @@ class Stacked(Constraint):
         return inside
 
     def bind(self, states: Sequence[str]) -> Constraint:
-        return Stacked(*(part.bind(states) for part in self.parts))
+        bound = Stacked(*(part.bind(states) for part in self.parts))
+        bound.states = tuple(states)
+        return bound
 
     def _split(self, m: int) -> tuple[int, ...]:
         if self._sizes is None or sum(self._sizes) != m:

@@ -36,6 +36,7 @@ def evaluate_law(
         return np.zeros((*u.shape[:-1], 0))
     known = np.isfinite(u).all(axis=-1) & np.isfinite(t)
     values = engine.law(law, u[known], t[known])
+    law.row_names(values.shape[-1])  # there is a name for each row
     undefined = np.flatnonzero(~np.isfinite(values).all(axis=-1))
     if undefined.size:
         row = np.argwhere(known)[undefined[0]][0]

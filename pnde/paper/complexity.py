@@ -13,7 +13,7 @@ import pandas as pd
 from pnde.engines.jax.chain import ChainJacobian
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
-from pnde.paper.timing import compile_time, interleaved
+from pnde.engines.jax.timing import compile_time, interleaved
 from pnde.systems.pendulum import to_cartesian
 
 #: (number of constraints m, size of the state n) along m, along n, and chains of N links.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from pnde.files import write_bytes
+from pnde.files import make_folder, write_bytes
 from pnde.paper.results import MEASURED, Results
 
 logger = logging.getLogger("pnde")
@@ -27,7 +27,7 @@ def draw_figures(results: Results) -> list[Path]:
     from pnde.paper.figures import FIGURES
 
     folder = results.folder / "figures"
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     files = []
     for name, entry in FIGURES.items():
         if entry.studies and not any(results.has(study) for study in entry.studies):
@@ -50,6 +50,7 @@ def write_tables(results: Results) -> list[Path]:
     from pnde.paper.tables import TABLES
 
     folder = results.folder / "tables"
+    make_folder(folder)
     files = []
     for name, make in TABLES.items():
         table = make(results)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pnde.data import select
-from pnde.files import write_bytes
+from pnde.files import make_folder, write_bytes
 from pnde.paper import complexity
 from pnde.paper.limit import measure_limit
 from pnde.paper.results import MEASURED, Results
@@ -54,7 +54,7 @@ def measure_times(results: Results, study: Study) -> pd.DataFrame:
     import jax
 
     from pnde.engines.jax.numerics import numerics
-    from pnde.paper.timing import compile_time, devices, forward_pass, full_solve, interleaved
+    from pnde.engines.jax.timing import compile_time, devices, forward_pass, full_solve, interleaved
 
     seed = results.seeds(study.name)[0]
     runs = {m: results.run(study.name, m, seed) for m in results.models(study.name, seed)}
@@ -117,5 +117,6 @@ def _once(results: Results, name: str, make: Any) -> None:
     if path.exists():
         return
     began = time.perf_counter()
+    make_folder(path.parent)
     write_bytes(path, make().to_csv(index=False).encode())
     logger.info("measured %s: %.0f s", name, time.perf_counter() - began)

@@ -9,7 +9,7 @@ from typing import Any
 from pnde.config import Config
 from pnde.errors import ConfigError, RunError
 from pnde.experiment import Experiment
-from pnde.files import damaged, read_json, write_json
+from pnde.files import damaged, make_folder, read_json, write_json
 from pnde.paper.studies import STUDIES, Study, study
 
 FILE = "paper.json"
@@ -95,6 +95,7 @@ class Plan:
             raise ConfigError(
                 f"{folder} is not empty and holds no reproduction of the paper; name another folder with -o"
             )
+        make_folder(folder)
         write_json(folder / FILE, asdict(plan))
         return plan
 

@@ -25,7 +25,6 @@ from pnde.files import (
     cannot_write,
     checksum,
     damaged,
-    make_folder,
     read_bytes,
     write_bytes,
     write_json,
@@ -39,9 +38,12 @@ DATA = "data.nc"
 WEIGHTS = "weights.safetensors"
 HISTORY = "history.csv"
 REPORT = "report.json"
-CHECKPOINT = "checkpoint/state.safetensors"
+INNER = "checkpoint"
+CHECKPOINT = f"{INNER}/state.safetensors"
 
-FILES = (CONFIG, DATA, WEIGHTS, HISTORY, REPORT, CHECKPOINT, record.NAME)
+RECORD = record.NAME
+
+FILES = (CONFIG, DATA, WEIGHTS, HISTORY, REPORT, CHECKPOINT, RECORD)
 
 # No configuration is as large.
 _LARGEST_CONFIG = 2**20
@@ -81,9 +83,13 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def write_progress(folder: Path, progress: Progress) -> None:
     """The checkpoint, and the history so far for whoever looks at it."""
-    if (folder / CHECKPOINT).parent.is_symlink():
-        raise RunError(f"{(folder / CHECKPOINT).parent} is a link: a run keeps to its own folder")
-    make_folder((folder / CHECKPOINT).parent)
+    inner = folder / INNER
+    if inner.is_symlink():
+        raise RunError(f"{inner} is a link: a run keeps to its own folder")
+    try:
+        inner.mkdir(exist_ok=True)  # a folder that was removed meanwhile is not made anew
+    except OSError as error:
+        raise cannot_write(inner, error) from None
     groups = {
         "weights": progress.weights,
         "best": progress.best_weights,
@@ -191,7 +197,7 @@ def clear(folder: Path, made: list[Path]) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise cannot_write(path, error) from None
-    for path in [(folder / CHECKPOINT).parent, *made[::-1]]:
+    for path in [folder / INNER, *made[::-1]]:
         try:
             path.rmdir()
         except OSError:  # it holds something of the user's, or was not there

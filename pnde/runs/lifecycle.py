@@ -14,18 +14,18 @@ import xarray as xr
 
 import pnde
 from pnde.config import Config
-from pnde.data import Normaliser, open_data, save_data, split_data
+from pnde.data import Normaliser, check_velocities, open_data, save_data, split_data
 from pnde.engines import Engine, get
 from pnde.errors import ConfigError, RunError
-from pnde.files import make_folder, read_json
-from pnde.models import Model, check_weights, initial_weights
+from pnde.files import read_json
+from pnde.models import Model, check_weights, checked_metric, initial_weights
 from pnde.runs import folder as disk
 from pnde.runs.bar import progress_bar
 from pnde.runs.lock import is_left_behind, locked
+from pnde.runs.new_folder import new_folder
 from pnde.runs.record import (
     FunctionRecord,
     LawRecord,
-    LawSource,
     Record,
     array,
     data_record,
@@ -49,6 +49,7 @@ logger = logging.getLogger("pnde")
 
 def train(
     data: Any,
+    /,
     constraint: Any = None,
     *,
     method: Literal["nde", "snde", "pnde"] | None = None,
@@ -89,7 +90,7 @@ def train(
     if "split" not in ds.coords:
         ds = _split(ds, config)
     system = system_of(ds)
-    law = law_for(ds, constraint)
+    law = law_for(ds, constraint, max(1e-2, config.tolerance))
     if law is None and config.method != "nde":
         raise ConfigError(
             f'method = "{config.method}" needs a law: pass constraint=, or use method="nde"'
@@ -103,13 +104,11 @@ def train(
         constraint=law,
         order=order or (system.order if system else 1),
         features=system.features if system else "state",
-        metric=_checked_metric(metric, n),
+        metric=checked_metric(metric, n),
         physics=physics,
     )
-    if model.order == 2 and n % 2:
-        raise ConfigError(
-            f"order = 2 needs as many velocities as positions, but there are {n} states"
-        )
+    if model.order == 2:
+        check_velocities(ds)
     if config.network.output == "speed":
         model = replace(model, speed=scale.speed[-model.layer_sizes[-1] :])
     engine = get(config.engine)
@@ -118,34 +117,15 @@ def train(
     model = _with_epochs(model, batches)
     weights = initial_weights(model, config.seed)
     begun = Progress(weights, weights)
-    law_source: LawSource = "given"
-    if constraint is None:
-        law_source = "system"
-    elif isinstance(constraint, str):
-        law_source = "rods"
+    law_source = "given"
+    if constraint is None or isinstance(constraint, str):
+        law_source = constraint or "system"
     training = _Training(engine, model, ds, batches, law_source, progress)
     if folder is None:
         return training.run(begun, None)
     path = Path(folder)
-    made = make_folder(path)
-    left_behind = is_left_behind(path)
-    with locked(path):
-        there = disk.occupied(path)
-        if there is not None and left_behind and not (path / disk.record.NAME).exists():
-            disk.clear(path, [])  # a training that was killed before it began
-            there = None
-        if there is not None:
-            raise RunError(
-                f"{path} holds {there} already; go on with it by pnde.resume if it is a run, or name another folder"
-            )
-        try:
-            return training.run(begun, path, source)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:
-            if not (path / disk.CHECKPOINT).exists():
-                disk.clear(path, made)
-            raise
+    with new_folder(path):
+        return training.run(begun, path, source)
 
 
 def load(
@@ -184,7 +164,7 @@ def load(
         logger.warning("%s: training is not complete; pnde resume goes on with it", path)
         weights, history = progress.best_weights, progress.history
         report = _report(running, model, progress, complete=False)
-    source: LawSource = "given" if record.law is None else record.law.source
+    source = "given" if record.law is None else record.law.source
     return Run(model, weights, history, report, ds, running, source)
 
 
@@ -206,8 +186,11 @@ def resume(
     path = Path(folder)
     record = Record.read(path)
     if record.complete:
+        if is_left_behind(path):  # killed as it ended
+            with locked(path, disk.INNER):
+                pass
         return load(path, constraint, physics, metric, engine)
-    with locked(path):
+    with locked(path, disk.INNER):
         record, model, ds, running = _read(path, constraint, physics, metric, None)
         if engine not in (None, "auto", running.name):
             raise RunError(
@@ -220,7 +203,7 @@ def resume(
             weights = initial_weights(model, model.config.seed)
             done = Progress(weights, weights)
         check_fits(done, model)
-        source: LawSource = "given" if record.law is None else record.law.source
+        source = "given" if record.law is None else record.law.source
         training = _Training(running, model, ds, batches, source, progress)
         return training.go_on(done, path, find_data(path, record.data))
 
@@ -234,7 +217,7 @@ class _Training:
         model: Model,
         ds: xr.Dataset,
         batches: Batches,
-        law_source: LawSource,
+        law_source: str,
         show: bool,
     ):
         self._engine, self._model, self._ds, self._batches = engine, model, ds, batches
@@ -304,7 +287,7 @@ def _read(
     if "split" not in ds.coords:
         ds = _split(ds, config)
     running = get(engine or record.engine.name)
-    law = _law_again(path, record.law, ds, constraint)
+    law = _law_again(path, record.law, ds, constraint, config.tolerance)
     model = Model(
         states=tuple(record.states),
         config=config,
@@ -332,19 +315,21 @@ def _read(
     return record, model, ds, running
 
 
-def _law_again(path: Path, record: LawRecord | None, ds: xr.Dataset, constraint: Any) -> Any:
+def _law_again(
+    path: Path, record: LawRecord | None, ds: xr.Dataset, constraint: Any, tolerance: float
+) -> Any:
     if record is None:
         if constraint is not None:
             raise RunError(f"the run in {path} was trained without a law; leave constraint= out")
         return None
-    if record.source == "rods" and constraint is None:
-        constraint = "rods"
+    if record.source not in ("given", "system") and constraint is None:
+        constraint = record.source
     if record.source == "given" and constraint is None:
         raise RunError(
             f"the run in {path} keeps the law {record.label!r}, which is not stored: pass it again as constraint= (on "
             "the command line: --law FILE.py:NAME)"
         )
-    law = law_for(ds, constraint)
+    law = law_for(ds, constraint, max(1e-2, tolerance))
     if law is None or law.label != record.label:
         raise RunError(
             f"the run in {path} keeps the law {record.label!r}, but the one that was passed is "
@@ -389,21 +374,6 @@ def _split(ds: xr.Dataset, config: Config) -> xr.Dataset:
     if all(share >= 1 and float(share).is_integer() for share in shares):
         return split_data(ds, *(int(share) for share in shares))
     return split_data(ds, *shares)
-
-
-def _checked_metric(metric: Any, n: int) -> Any:
-    if metric is None or callable(metric):
-        return metric
-    M = np.asarray(metric, dtype=float)
-    if M.shape == (n,) and (M > 0).all():
-        return M
-    if M.shape == (n, n) and np.allclose(M, M.T) and np.linalg.eigvalsh(M)[0] > 0:
-        return M
-    raise ConfigError(
-        f"a metric is {n} positive weights, or a symmetric positive definite {n} × {n} matrix; "
-        f"this one has shape {M.shape}"
-        + ("" if M.shape not in ((n,), (n, n)) else " but is not positive")
-    )
 
 
 def _report(engine: Engine, model: Model, progress: Progress, complete: bool) -> dict[str, Any]:

@@ -17,8 +17,10 @@ NAME = ".pnde-lock"
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, inner: str | None = None) -> Iterator[None]:
     """Inside, no other process of pnde writes to the folder; temporary files of killed ones are swept up first.
+
+    Of the folders in it, `inner` belongs to it too; others may have locks of their own.
 
     The lock is a file with the process and its host. One of a process of this host that has ended is taken over.
 
@@ -28,6 +30,8 @@ def locked(folder: Path) -> Iterator[None]:
     _acquire(lock)
     try:
         sweep(folder)
+        if inner is not None:
+            sweep(folder / inner)
         yield
     finally:
         with contextlib.suppress(OSError):

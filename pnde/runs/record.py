@@ -21,8 +21,6 @@ from pnde.models import Model
 NAME = "run.json"
 FORMAT = 1
 
-LawSource = Literal["given", "system", "rods"]
-
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -36,11 +34,14 @@ class EngineRecord(_Part):
 
 
 class LawRecord(_Part):
-    """The law: what it is called, its rows, and where it is from. One that was given has to be passed again."""
+    """The law: what it is called, its rows, and where it is from.
+
+    - `source`: `"system"`, `"given"` for one that has to be passed again, or the text that stands for it: `"rods"`.
+    """
 
     label: str
     rows: list[str]
-    source: LawSource
+    source: str
 
 
 class FunctionRecord(_Part):
@@ -86,7 +87,7 @@ class Record(_Part):
         model: Model,
         engine: Engine,
         rows: tuple[str, ...],
-        law_source: LawSource,
+        law_source: str,
         data: DataRecord,
         files: Mapping[str, str],
         complete: bool,

@@ -12,13 +12,13 @@ import xarray as xr
 from pnde import forecast as forecasts
 from pnde.data import open_data, save_data, select, time_matrix
 from pnde.engines import Engine
-from pnde.errors import DataError, RunError
-from pnde.files import make_folder
+from pnde.errors import DataError
+from pnde.laws.projecting import onto_manifold
 from pnde.metrics import table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
-from pnde.runs.lock import locked
-from pnde.runs.record import LawSource, Record, data_record
+from pnde.runs.new_folder import new_folder
+from pnde.runs.record import Record, data_record
 from pnde.training import EpochRow
 
 
@@ -39,7 +39,7 @@ class Run:
         report: dict[str, Any],
         data: xr.Dataset,
         engine: Engine,
-        law_source: LawSource,
+        law_source: str,
     ):
         self.model = model
         self.weights = weights
@@ -94,7 +94,9 @@ class Run:
         `pnde.errors.SolveError` if a trajectory fails and `on_failure` is `"raise"`.
         """
         truth = self._initial(initial, t_start)
-        u0, times = forecasts.first_samples(truth)
+        law, metric = self.model.constraint, self.model.metric
+        onto = None if law is None else onto_manifold(self._engine, law, metric)
+        u0, times = forecasts.first_samples(truth, onto)
         if t_end is not None or dt is not None or times.shape[1] == 1:
             own = time_matrix(self.data) if times.shape[1] == 1 else times
             times = forecasts.sample_times(
@@ -130,18 +132,10 @@ class Run:
         **Raises:** `pnde.errors.RunError` if the folder holds another run, or the disk does not take it.
         """
         path = Path(path)
-        made = make_folder(path)
-        with locked(path):
-            there = disk.occupied(path)
-            if there is not None:
-                raise RunError(f"{path} holds {there} already; save to another folder")
-            try:
-                save_data(self.data, path / disk.DATA)
-                disk.write_config(path, self.model.config)
-                self._finish(path, path / disk.DATA)
-            except BaseException:
-                disk.clear(path, made)
-                raise
+        with new_folder(path):
+            save_data(self.data, path / disk.DATA)
+            disk.write_config(path, self.model.config)
+            self._finish(path, path / disk.DATA)
         return path
 
     def _finish(self, path: Path, data: Path) -> None:

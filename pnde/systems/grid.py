@@ -1,4 +1,4 @@
-"""Power grids of grid-forming sources and constant loads (paper, Sec. IV C)."""
+"""Power grids of grid-forming sources and loads that draw what they draw (paper, Sec. IV C)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pnde.errors import GridError
 from pnde.grids.forcing import TAU, ambient_forcing
 from pnde.grids.grid import Grid
 from pnde.grids.ieee14 import ieee14
-from pnde.grids.operation_point import complete, operation_point, slow_modes
+from pnde.grids.load_flow import LoadFlow, load_flow
+from pnde.grids.modes import growth_rate
+from pnde.grids.operation_point import complete, operation_point
 from pnde.grids.read import read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, normal_form
 from pnde.laws import PowerBalance
@@ -45,6 +47,8 @@ class PowerGrid(System):
         take it from the load flow.
     - `eta`, `alpha`, `kappa`: of the sources; see `pnde.grids.dvoc`.
     - `forced`: numbers or names of the buses that are pushed; all by default.
+    - `reactive_limits`: whether sources beyond their reactive limits get the limit as set-point; see
+        `pnde.grids.load_flow`.
 
     **Raises:** `pnde.errors.GridError` for a grid that is inconsistent or has no operation point.
     """
@@ -63,18 +67,22 @@ class PowerGrid(System):
         alpha: float = ALPHA,
         kappa: float = KAPPA,
         forced: Iterable[int | str] | None = None,
+        reactive_limits: bool = False,
     ):
         tables = isinstance(grid, Mapping) and "buses" in grid
-        self.grid: Grid = complete(Grid.from_dict(grid) if tables else read_grid(grid))
+        given: Grid = Grid.from_dict(grid) if tables else read_grid(grid)
         self.eta, self.alpha, self.kappa = eta, alpha, kappa
         self.forced = None if forced is None else list(forced)
-        if not len(self.grid.sources):
+        self.reactive_limits = reactive_limits
+        if not len(given.sources):
             raise GridError(
-                f"{self.grid.name} has no source beside its slack, so nothing in it moves; turn a "
+                f"{given.name} has no source beside its slack, so nothing in it moves; turn a "
                 "bus with a generator into a source"
             )
         for bus in self.forced or ():
-            self.grid.index(bus)
+            given.index(bus)
+        flow = load_flow(given, reactive_limits=reactive_limits)
+        self.grid: Grid = complete(given, flow)
         self.sources = normal_form(self.grid, eta=eta, alpha=alpha, kappa=kappa)
         self.constraint = PowerBalance(self.grid)
         self.states = self.grid.state_names
@@ -85,34 +93,58 @@ class PowerGrid(System):
         pinned = np.concatenate([slack, slack + n])
         # Undoes the order (sources, loads, slack).
         self._order = np.argsort(np.concatenate([self._moving, self._following, pinned]))
-        voltage = operation_point(self.grid, self.sources)
+        voltage = operation_point(self.grid, self.sources, start=flow.voltage)
         #: state in which everything is at rest, p.u., `(2 N,)`
         self.operation_point = self.grid.state(voltage)
-        fastest_growth = slow_modes(self.grid, voltage, self.sources).real.max()
-        if fastest_growth > 0:
+        self._mention(flow, voltage)
+
+    def _mention(self, flow: LoadFlow, rest: np.ndarray) -> None:
+        """Say what a user would not expect of this grid's rest."""
+        grid, away = self.grid, np.abs(rest - flow.voltage)
+        far = int(away.argmax())
+        if away[far] > 1e-3:
+            logger.warning(
+                "%s rests %.3g p.u. from its load flow at %s, because the reactive set-points that "
+                "its sources have are not those of the load flow",
+                grid.name,
+                away[far],
+                grid.bus_label(far),
+            )
+        if len(flow.beyond):
+            logger.warning(
+                "%d sources of %s inject reactive power beyond their limits, %s among them; "
+                "reactive_limits=True holds them at the limits",
+                len(flow.beyond),
+                grid.name,
+                grid.bus_label(int(flow.beyond[0])),
+            )
+        growth = growth_rate(grid, rest, self.sources)
+        if growth > 0:
             logger.warning(
                 "the operation point of %s is unstable (growth rate %.2g 1/s): its trajectories "
-                "leave it; check the set-points of the sources",
-                self.grid.name,
-                fastest_growth,
+                "leave it; give the sources their ratings, or a larger alpha",
+                grid.name,
+                growth,
             )
 
     @property
     def parameters(self) -> dict[str, Any]:
-        own = {"eta": self.eta, "alpha": self.alpha, "kappa": self.kappa}
-        return {"grid": self.grid.to_dict(), **own, "forced": self.forced}
+        own = {"eta": self.eta, "alpha": self.alpha, "kappa": self.kappa, "forced": self.forced}
+        if self.reactive_limits:
+            own["reactive_limits"] = True
+        return {"grid": self.grid.to_dict(), **own}
 
     def rhs(self, u: Any, t: Any) -> Any:
         xp = u.__array_namespace__()
         network = self.constraint.structure
         current = network.current(u)
-        p, q = network.power(u, current)
+        p, q = network.constant_power(u, current)
         at = self.grid.sources
         real, imag = (x[at] for x in network.halves(u))
         of_sources = xp.concatenate(self.sources.velocity(real, imag, p[at], q[at]))
         still = xp.zeros(2 * self.grid.size - len(self._moving), dtype=u.dtype)
         moved = xp.concatenate([of_sources, still])[self._order]
-        change = network.rate(u, current, moved)[: len(self._following)]
+        change = network.rate(u, current, network.direction(u), moved)[: len(self._following)]
         of_loads = -xp.linalg.solve(network.load_matrix(u, current), change)
         return xp.concatenate([of_sources, of_loads, still[len(of_loads) :]])[self._order]
 
@@ -122,31 +154,15 @@ class PowerGrid(System):
 
         push = ambient_forcing(self.grid, count, rng, buses=self.forced)
         start = np.broadcast_to(self.operation_point, push.shape)
-        # The push is constant in time: it is carried along as a state that stands still.
-        solution = get("jax").integrate(
-            self._forcing,
-            np.concatenate([start, push], axis=1),
-            np.array([0.0, TAU]),
-            SolverConfig(solver="tsit5", rtol=1e-9, atol=1e-9),
-        )
-        u = solution.u[:, -1, : len(self.states)]
+        settings = SolverConfig(solver="tsit5", rtol=1e-9, atol=1e-9)
+        solution = get("jax").push(self.constraint, start, push, TAU, settings)
+        u = solution.u[:, -1]
         for k in np.flatnonzero(solution.status):
             raise GridError(
                 f"ambient forcing of {self.grid.name} fails for the initial state {k}: the loads "
                 "cannot be supplied at the voltages it leads to; force fewer buses"
             )
         return np.stack([self._consistent(state, k) for k, state in enumerate(u)])
-
-    def _forcing(self, state: Any, s: Any) -> Any:
-        import jax.numpy as jnp
-
-        from pnde.engines.jax.laws import jacobian
-        from pnde.engines.jax.projection import project
-
-        u, push = jnp.split(state, 2)
-        return jnp.concatenate(
-            [project(jacobian(self.constraint, u, s), push), jnp.zeros_like(push)]
-        )
 
     def _consistent(self, u: np.ndarray, k: int) -> np.ndarray:
         """The loads' voltages solved for to rounding, the sources' kept (Newton's method)."""
@@ -201,7 +217,7 @@ class PowerGrid(System):
         voltage, grid = self._voltage(ds), self.grid
         error = np.full(voltage.shape, np.nan)
         set_point = grid.buses.active[grid.loads] + 1j * grid.buses.reactive[grid.loads]
-        power = grid.injected_power(voltage)
+        power = grid.constant_power(voltage)
         error[..., grid.loads] = np.abs(power[..., grid.loads] - set_point)
         error[..., grid.slack] = np.abs(voltage[..., grid.slack] - grid.slack_voltage)
         return self._by_bus(ds, error, "bus_error")

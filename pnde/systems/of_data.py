@@ -7,8 +7,9 @@ from typing import Any
 import xarray as xr
 
 from pnde.data import attribute_table
-from pnde.errors import DataError, PndeError, brief, shown
+from pnde.errors import ConstraintError, DataError, PndeError, brief, shown
 from pnde.laws import Constraint, Rods, as_constraint
+from pnde.systems import registry
 
 
 def system_of(ds: xr.Dataset) -> Any:
@@ -19,10 +20,8 @@ def system_of(ds: xr.Dataset) -> Any:
 
     **Raises:** `pnde.errors.DataError` if the parameters are no such tables, or not those of the system.
     """
-    from pnde import systems
-
     name = ds.attrs.get("system")
-    if not isinstance(name, str) or name not in systems.names():
+    if not isinstance(name, str) or name not in registry.names():
         return None
     parameters = attribute_table(ds.attrs, "parameters")
     for key, value in parameters.items():
@@ -43,7 +42,7 @@ def system_of(ds: xr.Dataset) -> Any:
             "states; mend the attribute, or pass the law as constraint="
         )
     try:
-        return systems.get(name, **parameters)
+        return registry.get(name, **parameters)
     except PndeError as error:
         raise DataError(f"the attributes of the data do not fit: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -64,17 +63,37 @@ def _is_larger(n: Any, count: int) -> bool:
     return n is not None and not (isinstance(n, int | float) and n <= count)
 
 
-def law_for(ds: xr.Dataset, constraint: Any) -> Constraint | None:
+def law_for(ds: xr.Dataset, constraint: Any, tolerance: float = 1e-2) -> Constraint | None:
     """The law for a data set: the one given, or that of its built-in system; bound to its states.
 
-    `"rods"` stands for `pnde.laws.Rods.of_data(ds)`, a chain whose rods have the lengths that the data show.
+    `"rods"` stands for `pnde.laws.Rods.of_data(ds, tolerance)`, a chain whose rods have the lengths that the data show,
+    and `"rods:1,0.5"` for one of these lengths.
 
     **Raises:** `pnde.errors.ConstraintError` if the law knows other states.
     """
-    if isinstance(constraint, str) and constraint == "rods":
-        return Rods.of_data(ds)
+    if isinstance(constraint, str):
+        return _rods(ds, constraint, tolerance)
     law = as_constraint(constraint)
     if law is None:
         system = system_of(ds)
         law = None if system is None else system.constraint
     return None if law is None else law.bind([str(name) for name in ds["state"].values])
+
+
+def _rods(ds: xr.Dataset, text: str, tolerance: float) -> Constraint:
+    name, colon, lengths = text.partition(":")
+    if name != "rods":
+        raise ConstraintError(
+            f"there is no law {text[:60]!r}: pass a function, a pnde.Constraint, or "
+            "'rods' for a chain of rods"
+        )
+    if not colon:
+        return Rods.of_data(ds, tolerance)
+    try:
+        numbers = [float(length) for length in lengths.split(",")]
+    except ValueError:
+        raise ConstraintError(
+            f"the lengths of rods are numbers, such as rods:1,0.5; not {lengths[:60]!r}"
+        ) from None
+    states = [str(name) for name in ds["state"].values]
+    return Rods(numbers, states).bind(states)

@@ -8,7 +8,8 @@ import pytest
 
 import pnde
 from pnde.errors import ConfigError, ConstraintError, GridError
-from pnde.grids import Grid, PowerBalance, ieee14, operation_point, slow_modes
+from pnde.grids import Grid, ieee14, operation_point, slow_modes
+from pnde.laws import PowerBalance
 from pnde.systems import IEEE14, get, law_for, names, power_grid, system_of
 
 DATA = Path(__file__).parent / "data"

@@ -30,6 +30,12 @@ linear_law(matrix) = Linear(Matrix{Float64}(matrix))
 
 law_values(law, u, t) = value(law, u, t)
 
+"The states u `(n, B)` put on the manifold, and which of them `(B,)` are there."
+function retract_states(law, metric, u, t, c)
+    states = retract(CholeskyProjection(), law, metric, u, t, c)
+    return states, collect(Bool, vec(is_on_manifold(law, states, t, c)))
+end
+
 algebraic_program(system) = program(u -> algebraic_rows(system, u, 0.0), length(system.moving))
 
 "An array of the host that belongs to nobody else."

@@ -30,6 +30,17 @@ function retract(algorithm, law, metric, u, t, c)
     return u
 end
 
+"""
+    is_on_manifold(law, u, t, c)
+
+Which states u `(n, B)` are at h(u, t) = c, to far more than Newton's method leaves where it converges: 1e-9 of the size of
+c and of the products that h is made of.
+"""
+function is_on_manifold(law, u, t, c)
+    scale = largest(c) .+ largest(apply(constraint_jacobian(law, u, t), u))
+    return largest(value(law, u, t) .- c) .<= 1.0e-9 .* scale
+end
+
 largest(x) = maximum(abs, x; dims = 1)
 
 function ChainRulesCore.rrule(::typeof(retract), algorithm, law, metric, u, t, c)

@@ -92,4 +92,6 @@ def _cell(name: str, value: Any) -> Any:
         if all(isinstance(entry, str) for entry in value):
             return np.array(value, str)
         return [np.asarray(entry) for entry in value]
-    return np.asarray(value)
+    array = np.asarray(value)
+    # The rows of a matrix of letters are filled up with blanks.
+    return np.char.rstrip(array) if array.dtype.kind == "U" else array

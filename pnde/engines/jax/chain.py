@@ -41,7 +41,7 @@ class ChainJacobian(AbstractJacobian):
     rate: Float[Array, "2 N"]
 
     @classmethod
-    def at(cls, u: Float[Array, " 4N"]) -> ChainJacobian:
+    def at(cls, u: Float[Array, " n"]) -> ChainJacobian:
         """The Jacobian at the state (x, y, ẋ, ẏ)."""
         differences = _difference(u.reshape(4, -1))
         return cls(link=differences[:2], rate=differences[2:])
@@ -66,7 +66,7 @@ class ChainJacobian(AbstractJacobian):
             return ChainFactor.of(self, W)
         return DenseJacobian(self.dense()).factorise(W, method)
 
-    def dense(self) -> Float[Array, "2N 4N"]:
+    def dense(self) -> Float[Array, "m n"]:
         """G as an array."""
         return jax.vmap(self.transpose_apply)(jnp.eye(self.link.size, dtype=self.link.dtype))
 
@@ -85,7 +85,7 @@ class ChainFactor(AbstractFactor):
     rcond: Float[Array, ""]
 
     @classmethod
-    def of(cls, G: ChainJacobian, W: Float[Array, " 4N"] | None) -> ChainFactor:
+    def of(cls, G: ChainJacobian, W: Float[Array, " n"] | None) -> ChainFactor:
         here, behind = (G.link, G.rate), (_previous(G.link), _previous(G.rate))
         weights = jnp.ones((4, G.link.shape[1]), G.link.dtype) if W is None else W.reshape(4, -1)
         shared = _previous(weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -14,11 +14,12 @@ import numpy as np
 from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Status, Training, Trajectories
 from pnde.engines.jax import fields
-from pnde.engines.jax.laws import value
+from pnde.engines.jax.inspection import inspect_law, inspect_model
+from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.memory import make_room_for_programs
 from pnde.engines.jax.numerics import numerics
-from pnde.engines.jax.projection import rank_margin
-from pnde.engines.jax.retraction import retract
+from pnde.engines.jax.projection import project, rank_margin
+from pnde.engines.jax.retraction import is_on_manifold, retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.training import JaxTraining, batch_loss, on_device
 from pnde.laws import Constraint
@@ -53,15 +54,18 @@ class JaxEngine:
 
     @numerics()
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
-        count, times = len(u), np.broadcast_to(t, u.shape[:1])
-        # Blocks of one shape, the last filled up with states again: one program serves any number of them.
-        whole = max(1, -(-count // _BLOCK)) * _BLOCK
-        states, times = np.resize(u, (whole, u.shape[1])), np.resize(times, whole)
-        blocks = [
-            _law(constraint, _float64(states[i : i + _BLOCK]), _float64(times[i : i + _BLOCK]))
-            for i in range(0, whole, _BLOCK)
-        ]
-        return np.concatenate(blocks)[:count]
+        times = np.broadcast_to(t, u.shape[:1])
+        inspect_law(constraint, u, times)
+        return np.concatenate([_law(constraint, *block) for block in _blocks(u, times)])[: len(u)]
+
+    @numerics()
+    def retract(
+        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        times, metric = np.broadcast_to(t, u.shape[:1]), _ByIdentity(metric)
+        blocks = [_retract(constraint, metric, *block) for block in _blocks(u, times, c)]
+        states, converged = (np.concatenate(parts)[: len(u)] for parts in zip(*blocks, strict=True))
+        return states, converged
 
     @numerics()
     def integrate(
@@ -82,6 +86,20 @@ class JaxEngine:
         return _trajectories(_integrate(rhs, settings, constraint, start, grid, target), settings)
 
     @numerics()
+    def push(
+        self,
+        constraint: Constraint,
+        u0: np.ndarray,
+        velocity: np.ndarray,
+        duration: float,
+        settings: SolverConfig,
+    ) -> Trajectories:
+        grid = _float64(np.array([0.0, duration]))
+        return _trajectories(
+            _push(settings, constraint, _float64(u0), _float64(velocity), grid), settings
+        )
+
+    @numerics()
     def rollout(
         self,
         model: Model,
@@ -92,6 +110,7 @@ class JaxEngine:
         settings: SolverConfig,
     ) -> Trajectories:
         make_room_for_programs()
+        inspect_model(model)
         dtype = jnp.dtype(settings.precision)
         start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
         parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
@@ -101,6 +120,7 @@ class JaxEngine:
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
+        inspect_model(model)
         parameters = fields.parameters(weights, jnp.float64)
         times = jnp.broadcast_to(_float64(t), u.shape[:1])
         return np.asarray(_velocity(model, parameters, times, _float64(u), _float64(c)))
@@ -109,6 +129,7 @@ class JaxEngine:
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch
     ) -> tuple[float, Weights]:
+        inspect_model(model)
         dtype = jnp.dtype(model.config.solver.precision)
         parameters = fields.parameters(weights, dtype)
         segments = on_device(batch, dtype)
@@ -125,6 +146,7 @@ class JaxEngine:
         state: Mapping[str, np.ndarray] | None = None,
     ) -> Training:
         make_room_for_programs()
+        inspect_model(model)
         return JaxTraining(model, train, valid, weights, state)
 
 
@@ -135,6 +157,28 @@ def _law(constraint, u, t):
         return h if constraint.domain is None else jnp.where(constraint.domain(u), h, jnp.nan)
 
     return jax.vmap(one)(u, t)
+
+
+class _ByIdentity:
+    """A metric as a static argument: it may be an array, which has no hash."""
+
+    def __init__(self, metric: Any):
+        self.metric = metric
+
+    def __hash__(self) -> int:
+        return id(self.metric)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and other.metric is self.metric
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _retract(constraint, wrapped, u, t, c):
+    def one(u, t, c):
+        on = retract(constraint, wrapped.metric, "cholesky", u, t, c)
+        return on, is_on_manifold(constraint, on, t, c)
+
+    return jax.vmap(one)(u, t, c)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
@@ -159,6 +203,14 @@ def _integrate(rhs, settings, constraint, u0, times, c):
         )
 
     return jax.vmap(one)(u0, times, c)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _push(settings, constraint, u0, velocity, times):
+    def field(t, u, velocity):
+        return project(jacobian(constraint, u, t), velocity)
+
+    return jax.vmap(lambda u0, velocity: solve(field, u0, times, velocity, settings))(u0, velocity)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -211,6 +263,14 @@ def _loss_and_gradient(model, parameters, segments):
 
 def _float64(array: np.ndarray) -> jax.Array:
     return jnp.asarray(array, jnp.float64)
+
+
+def _blocks(*arrays: np.ndarray) -> Iterator[list[jax.Array]]:
+    """Rows of the arrays in blocks of one shape, the last filled up with rows again: one program serves any number."""
+    whole = max(1, -(-len(arrays[0]) // _BLOCK)) * _BLOCK
+    filled = [np.resize(array, (whole, *array.shape[1:])) for array in arrays]
+    for i in range(0, whole, _BLOCK):
+        yield [_float64(array[i : i + _BLOCK]) for array in filled]
 
 
 def _grid(times: np.ndarray, count: int, dtype: Any) -> jax.Array:

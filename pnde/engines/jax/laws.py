@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import singledispatch
 from typing import Any
 
@@ -12,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from pnde.engines.jax.inspection import explained
 from pnde.engines.jax.structure import AbstractJacobian, DenseJacobian, InverseMetric
 from pnde.errors import ConstraintError
 from pnde.laws import ConstantJacobian, Constraint
@@ -22,23 +21,8 @@ def value(constraint: Constraint, u: Float[Array, " n"], t: Any) -> Float[Array,
 
     **Raises:** `pnde.errors.ConstraintError` if the law cannot be evaluated on JAX arrays.
     """
-    with _explained(constraint):
+    with explained(f"the law {constraint.label!r}", constraint.h, u.shape[-1]):
         return constraint.value(u, t)
-
-
-@contextmanager
-def _explained(constraint: Constraint) -> Iterator[None]:
-    try:
-        yield
-    except jax.errors.TracerArrayConversionError:
-        raise ConstraintError(
-            f"the law {constraint.label!r} calls a NumPy function, which cannot be differentiated; "
-            "write it with jax.numpy (import jax.numpy as np), or with arithmetic only"
-        ) from None
-    except jax.errors.ConcretizationTypeError:
-        raise ConstraintError(
-            f"the law {constraint.label!r} branches on the state (if, while, float); use jax.numpy.where instead"
-        ) from None
 
 
 def jacobian(constraint: Constraint, u: Float[Array, " n"], t: Any) -> AbstractJacobian:
@@ -55,7 +39,8 @@ def operator(structure: Any, constraint: Constraint, u: Array, t: Any) -> Abstra
 @operator.register
 def _dense(structure: None, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
     if constraint.jacobian is not None:
-        with _explained(constraint):
+        what = f"the jacobian of the law {constraint.label!r}"
+        with explained(what, constraint.jacobian, u.shape[-1]):
             matrix = jnp.asarray(constraint.jacobian_value(u, t), u.dtype)
         shape = (*jax.eval_shape(lambda u: value(constraint, u, t), u).shape, *u.shape)
         if matrix.shape != shape:

@@ -1,8 +1,8 @@
 """The Jacobian of a grid's power balance, from the network's sparsity pattern.
 
-A row of P or Q at bus j is a complex vector over the buses, z_k = conj(e) i_j δ_jk + e v_j conj(Y_jk)
-with e = 1 or -j. With x = e v_j, y = conj(e) i_j and the constant K = Y Yᴴ over the buses but the
-slack, two rows at the buses j and l have the product
+A row of P or Q at bus j is a complex vector over the buses, z_k = y δ_jk + x conj(Y_jk) with x = e v_j,
+e = 1 or -j, and y = conj(e) i_j, less a load's constant current (`Network.own_terms`). With the
+constant K = Y Yᴴ over the buses but the slack, two rows at the buses j and l have the product
 
     S = Re[conj(x) x' K_jl + conj(x) Y_jl y' + conj(y) x' conj(Y_lj) + δ_jl conj(y) y'],
 
@@ -33,7 +33,8 @@ from pnde.laws import Constraint
 class NetworkJacobian(AbstractJacobian):
     """G of a `pnde.laws.PowerBalance`: rows P and Q at the loads, Re v and Im v at the slack.
 
-    It is linear in its two leaves, which belong together as i = Y v.
+    It is linear in its leaves, which belong together as i = Y v and, where loads have a constant
+    current, n = v / |v|.
 
     A metric other than the identity, and the methods `"qr"` and `"truncated"`, work on the dense
     matrix: they need all of it.
@@ -41,21 +42,26 @@ class NetworkJacobian(AbstractJacobian):
 
     v: Float[Array, " n"]
     i: Float[Array, " n"]
+    direction: Float[Array, " n"] | None
     network: Network = eqx.field(static=True)
 
     def apply(self, w):
-        return self.network.rate(self.v, self.i, w)
+        return self.network.rate(self.v, self.i, self.direction, w)
 
     def transpose_apply(self, y):
         network = self.network
         loads, n = len(network.loads), network.size
-        p = _spread(y[:loads], network.loads, n)
-        q = _spread(y[loads : 2 * loads], network.loads, n)
-        (a, b), (c, d) = network.halves(self.v), network.halves(self.i)
-        # y i + Yᴴ (conj(y) v), with the complex multiplier y = p + jq
+        at_p, at_q = y[:loads], y[loads : 2 * loads]
+        p, q = _spread(at_p, network.loads, n), _spread(at_q, network.loads, n)
+        a, b = network.halves(self.v)
+        # Yᴴ (conj(y) v), with the complex multiplier y = p + jq
         through = jnp.concatenate([p * a + q * b, p * b - q * a])
-        own = jnp.concatenate([p * c - q * d, p * d + q * c])
-        return own + network.adjoint(through) + _spread(y[2 * loads :], network.pinned, 2 * n)
+        of_p, of_q = network.own_terms(self.i, self.direction)
+        own = [
+            _spread(at_p * c + at_q * d, network.loads, n) for c, d in zip(of_p, of_q, strict=True)
+        ]
+        pinned = _spread(y[2 * loads :], network.pinned, 2 * n)
+        return jnp.concatenate(own) + network.adjoint(through) + pinned
 
     def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
         if W is None and method == "cholesky":
@@ -65,23 +71,27 @@ class NetworkJacobian(AbstractJacobian):
         inner = DenseJacobian(dense).factorise(W, method)
         return _Held(inner=inner, network=self.network, rcond=inner.rcond)
 
-    def load_gram(self) -> Float[Array, "2L 2L"]:
+    def load_gram(self) -> Float[Array, "rows rows"]:
         """G Gᵀ of the loads' rows, over the columns of all buses but the slack."""
         network = self.network
         k, i_k, g, s, g_t, s_t = (jnp.asarray(x, self.v.dtype) for x in network.gram_constants)
         a, b = (x[network.loads] for x in network.halves(self.v))
-        c, d = (x[network.loads] for x in network.halves(self.i))
-        squares = jnp.tile(c * c + d * d, 2)
-        # x = (v, -jv) and y = (i, ji): a row of Q is one of P, turned
+        of_p, of_q = network.own_terms(self.i, self.direction)
+        # x = (v, -jv): a row of Q is one of P, turned
         a, b = jnp.concatenate([a, b]), jnp.concatenate([b, -a])
-        c, d = jnp.concatenate([c, -d]), jnp.concatenate([d, c])
+        c, d = (jnp.concatenate(pair) for pair in zip(of_p, of_q, strict=True))
+        squares = jnp.diag(c * c + d * d)
+        if self.direction is not None:  # else y of P and of Q are at right angles
+            both = jnp.diag(of_p[0] * of_q[0] + of_p[1] * of_q[1])
+            empty = jnp.zeros_like(both)
+            squares = squares + jnp.block([[empty, both], [both, empty]])
         (a, b, c, d), columns = (x[None, :] for x in (a, b, c, d)), (a, b, c, d)
         by_a = a * k - b * i_k + c * g - d * s
         by_b = b * k + a * i_k + d * g + c * s
         by_c, by_d = a * g_t + b * s_t, b * g_t - a * s_t
         a, b, c, d = (x[:, None] for x in columns)
         rows = a * by_a + b * by_b + c * by_c + d * by_d
-        return rows + jnp.diag(squares)
+        return rows + squares
 
 
 class _Eliminated(AbstractFactor):
@@ -124,7 +134,8 @@ class _Held(AbstractFactor):
 
 @operator.register
 def _network(structure: Network, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
-    return NetworkJacobian(v=u, i=structure.current(u), network=structure)
+    current, direction = structure.current(u), structure.direction(u)
+    return NetworkJacobian(v=u, i=current, direction=direction, network=structure)
 
 
 def _spread(x: Array, at: np.ndarray, size: int) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
 from pnde.engines.jax.projection import minimum_norm, project
@@ -61,6 +61,15 @@ def retract(
 
     carry = (jnp.zeros((), jnp.int32), u, g0, size0, jnp.ones((), bool))
     return jax.lax.while_loop(unfinished, newton, carry)[1]
+
+
+def is_on_manifold(
+    constraint: Constraint, u: Float[Array, " n"], t: Float[Array, ""], c: Float[Array, " m"]
+) -> Bool[Array, ""]:
+    """Whether h(u, t) = c, to far more than Newton's method leaves where it converges: 1e-9 of the size of c and of the
+    products that h is made of."""
+    scale = jnp.max(jnp.abs(c)) + jnp.max(jnp.abs(jacobian(constraint, u, t).apply(u)))
+    return jnp.max(jnp.abs(value(constraint, u, t) - c)) <= 1e-9 * scale
 
 
 @retract.defjvp

@@ -11,10 +11,10 @@ from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Training, Trajectories
 from pnde.engines.julia.arrays import to_julia, to_python, trajectories_of
 from pnde.engines.julia.laws import julia_law
-from pnde.engines.julia.models import flat, julia_model, julia_settings, unflat
+from pnde.engines.julia.models import flat, julia_metric, julia_model, julia_settings, unflat
 from pnde.engines.julia.session import pnde_module, translated
 from pnde.engines.julia.training import JuliaTraining, julia_segments
-from pnde.errors import ConfigError
+from pnde.errors import ConfigError, EngineError
 from pnde.laws import Constraint, Stacked
 from pnde.models import Model, Weights
 
@@ -50,6 +50,15 @@ class JuliaEngine:
         with translated():
             return to_python(pnde_module().law_values(law, to_julia(u), to_julia(t)))
 
+    def retract(
+        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        law, metric = julia_law(constraint), julia_metric(metric)
+        arrays = (to_julia(array) for array in (u, np.broadcast_to(t, len(u)), c))
+        with translated():
+            states, converged = pnde_module().retract_states(law, metric, *arrays)
+            return to_python(states), to_python(converged)
+
     def integrate(
         self,
         rhs: Callable[[Any, Any], Any],
@@ -69,6 +78,19 @@ class JuliaEngine:
                 in_place, to_julia(u0, dtype), to_julia(times, dtype), julia_settings(settings), law
             )
             return trajectories_of(out)
+
+    def push(
+        self,
+        constraint: Constraint,
+        u0: np.ndarray,
+        velocity: np.ndarray,
+        duration: float,
+        settings: SolverConfig,
+    ) -> Trajectories:
+        raise EngineError(
+            'initial states of built-in grids are pushed by engine="jax"; in Julia, ambient_forcing does it for '
+            "networks of PowerDynamics.jl"
+        )
 
     def rollout(
         self,

@@ -23,9 +23,7 @@ def julia_model(model: Model, dtype: str) -> Any:
     if dtype not in made:
         config = model.config
         law = None if model.constraint is None else julia_law(model.constraint)
-        metric, physics = model.metric, model.physics
-        if metric is not None:
-            metric = julia_function(metric, "metric") if callable(metric) else to_julia(metric)
+        metric, physics = julia_metric(model.metric), model.physics
         if physics is not None:
             physics = julia_function(physics, "physics")
         with translated():
@@ -46,6 +44,13 @@ def julia_model(model: Model, dtype: str) -> Any:
                 physics=physics,
             )
     return made[dtype]
+
+
+def julia_metric(metric: Any) -> Any:
+    """A metric as the Julia package takes it; see `Model`."""
+    if metric is None:
+        return None
+    return julia_function(metric, "metric") if callable(metric) else to_julia(metric)
 
 
 def julia_settings(settings: SolverConfig) -> Any:

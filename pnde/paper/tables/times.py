@@ -11,29 +11,7 @@ from pnde.errors import RunError
 from pnde.paper.results import Results
 from pnde.paper.studies import label
 from pnde.paper.tables.writing import Table, number
-
-#: The paper's Table I, NVIDIA H100, batch 1024: minutes of training, ms of a forward pass, ms of a solve.
-PAPER: dict[tuple[str, str], tuple[float, float, float]] = {
-    ("quartic", "NDE"): (3.9, 0.17, 2163),
-    ("quartic", "SNDE γ=1"): (4.5, 0.50, 2743),
-    ("quartic", "SNDE γ=10"): (4.5, 0.50, 3908),
-    ("quartic", "PNDE"): (4.5, 0.42, 2531),
-    ("lotka-volterra", "NDE"): (5.5, 0.20, 3201),
-    ("lotka-volterra", "PNDE"): (6.6, 0.38, 3199),
-    ("pendulum-4", "angular NDE"): (238, 1.22, 2235),
-    ("pendulum-4", "SNDE γ=20"): (703, 1.68, 3696),
-    ("pendulum-4", "SNDE γ=200"): (755, 1.70, 6089),
-    ("pendulum-4", "PNDE"): (607, 1.50, 3506),
-    ("pendulum-8", "angular NDE"): (320, 1.23, 3629),
-    ("pendulum-8", "SNDE γ=20"): (1005, 1.95, 5980),
-    ("pendulum-8", "SNDE γ=200"): (890, 1.90, 8778),
-    ("pendulum-8", "PNDE"): (825, 1.75, 7725),
-    ("ieee14", "NDE"): (9.8, 0.36, 36),
-    ("ieee14", "SNDE γ=0.1"): (25.5, 1.22, 75),
-    ("ieee14", "SNDE γ=1"): (23.3, 1.22, 83),
-    ("ieee14", "SNDE γ=10"): (22.8, 1.23, 245),
-    ("ieee14", "PNDE"): (21.3, 1.00, 67),
-}
+from pnde.published import TIMES
 
 #: What is known of the calls that were timed.
 CALLS = ("batch", "median_ms", "min_ms", "max_ms", "calls", "compile_s")
@@ -97,7 +75,7 @@ def time_table(results: Results) -> pd.DataFrame:
             if not seeds:
                 continue
             trained = [training_time(results, one.name, model, s) for s in seeds]
-            paper = PAPER.get((one.name, label(model)), (np.nan,) * 3)
+            paper = TIMES.get((one.name, label(model)), (np.nan,) * 3)
             own = measured[measured["model"] == label(model)]
             for device, calls in own.groupby("device", sort=False):
                 row: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""How long the jax engine takes: interleaved calls of compiled programs, with compilation apart."""
+"""How long this engine takes: interleaved calls of compiled programs, with compilation apart."""
 
 from __future__ import annotations
 

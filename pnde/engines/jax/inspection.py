@@ -1,0 +1,225 @@
+"""Functions of the user's, tried on one state before they are used: what is wrong with them is said in one sentence.
+
+JAX takes an index outside of an array for the nearest one inside, and the rest of a slice for nothing. So a law that is
+written for seven states would give numbers on three.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import checkify
+
+from pnde.errors import ConfigError, ConstraintError, PndeError
+from pnde.laws import Constraint
+from pnde.laws.signature import takes_time
+from pnde.models import Model
+
+# What NumPy and JAX call an index outside of an array.
+_OUTSIDE = re.compile(r"index (-?\d+) is out of bounds for axis \d+ with size (\d+)")
+
+_inspected: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+
+
+def inspect_law(constraint: Constraint, u: np.ndarray, t: np.ndarray) -> None:
+    """Try the user's functions in a law on the first of the states `(B, n)` at times `(B,)`; once for each law.
+
+    **Raises:** `pnde.errors.ConstraintError` naming the law, and what is wrong with it.
+    """
+    n = u.shape[-1]
+    if n in _inspected.setdefault(constraint, set()):
+        return
+    state = u[0] if len(u) else np.ones(n)
+    time = float(t[0]) if len(t) else 0.0
+    for what, function, arguments in constraint.own_functions(state, time):
+        outcome = inspect_function(what, function, *arguments)
+        if what.startswith("the domain") and outcome.shape != ():
+            raise ConstraintError(
+                f"{what} returns an array of shape {outcome.shape}; it has to return one truth value"
+            )
+    _inspected[constraint].add(n)
+
+
+def inspect_model(model: Model) -> None:
+    """Try the physics and the metric of a model on the mean state; once for each model.
+
+    **Raises:** `pnde.errors.ConfigError` naming what returns which shape instead of which;
+    `pnde.errors.ConstraintError` if it cannot be evaluated at all.
+    """
+    if model in _inspected:
+        return
+    n = len(model.states)
+    vector, matrix = (n,), (n, n)
+    _inspect_part("physics", model.physics, model.mean, [vector])
+    _inspect_part("metric", model.metric, model.mean, [vector, matrix])
+    _inspected[model] = {n}
+
+
+def _inspect_part(
+    kind: str, function: Any, state: np.ndarray, shapes: list[tuple[int, ...]]
+) -> None:
+    if not callable(function):
+        return
+    what = f"the {kind} {getattr(function, '__name__', type(function).__name__)!r}"
+    if takes_time(function, what):
+        raise ConfigError(f"{what} takes the time; it has to take the state alone")
+    outcome = inspect_function(what, function, state)
+    if outcome.shape not in shapes:
+        wanted = " or ".join(str(shape) for shape in shapes)
+        raise ConfigError(
+            f"{what} returns an array of shape {outcome.shape} instead of {wanted} for the {len(state)} states"
+        )
+    if outcome.dtype.kind not in "iuf":
+        raise ConfigError(f"{what} returns {outcome.dtype} instead of real numbers")
+
+
+def inspect_function(
+    what: str, function: Callable[..., Any], u: np.ndarray, *more: float
+) -> jax.ShapeDtypeStruct:
+    """The shape and type of what a function of a state `(n,)` returns; a sequence counts as an array.
+
+    **Raises:** `pnde.errors.ConstraintError` if it fails, returns no numbers, cannot be differentiated, or asks for
+    entries of an array that it does not have.
+    """
+
+    def evaluate(u: Any, *more: Any) -> Any:
+        outcome = function(u, *more)
+        if outcome is None or isinstance(outcome, str | bytes | dict | set):
+            kind = "None (is a return missing?)" if outcome is None else type(outcome).__name__
+            raise ConstraintError(f"{what} returns {kind} instead of numbers")
+        if isinstance(outcome, tuple | list):
+            return jnp.stack([jnp.asarray(entry) for entry in outcome]) if outcome else jnp.zeros(0)
+        return jnp.asarray(outcome)
+
+    with explained(what, function, len(u)):
+        outcome = jax.eval_shape(evaluate, jnp.asarray(u), *map(jnp.asarray, more))
+    found = _index_of_numpy(function, u, more) or _index_of_jax(evaluate, u, more)
+    if found is not None:
+        raise ConstraintError(f"{what} asks for {found}{_where(None, function)}")
+    return outcome
+
+
+@contextmanager
+def explained(what: str, function: Any, n: int) -> Iterator[None]:
+    """Whatever a function of the user's raises on a state of n numbers, as one sentence.
+
+    **Raises:** `pnde.errors.ConstraintError`.
+    """
+    try:
+        yield
+    except PndeError:
+        raise
+    except jax.errors.TracerArrayConversionError as error:
+        raise ConstraintError(
+            f"{what} calls a NumPy function, which cannot be differentiated; write it with jax.numpy (import jax.numpy "
+            f"as np), or with arithmetic only{_where(error, function)}"
+        ) from None
+    except jax.errors.ConcretizationTypeError as error:
+        raise ConstraintError(
+            f"{what} branches on the state (if, while, float, math); use jax.numpy.where instead"
+            f"{_where(error, function)}"
+        ) from None
+    except Exception as error:
+        if re.search("item assignment", str(error)):
+            raise ConstraintError(
+                f"{what} changes the state in place, which cannot be differentiated; make a new array, such as "
+                f"u.at[0].set(1.0){_where(error, function)}"
+            ) from None
+        said = (str(error).strip().splitlines() or [""])[0][:100]
+        raise ConstraintError(
+            f"{what} fails on a state of {n} numbers{_where(error, function)}: {type(error).__name__}: {said}"
+        ) from None
+
+
+class _Watched(np.ndarray):
+    """A state that notes the first slice beyond its end, of which NumPy gives the rest without a word."""
+
+    beyond: list[tuple[str, int]]
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.beyond = getattr(other, "beyond", [])
+
+    def __getitem__(self, key: Any) -> Any:
+        axes = key if isinstance(key, tuple) else (key,)
+        for axis, part in enumerate(axes):
+            if part is None or part is Ellipsis or axis >= self.ndim:
+                break
+            if isinstance(part, slice) and _is_beyond(part, self.shape[axis]):
+                first, last = ("" if end is None else end for end in (part.start, part.stop))
+                self.beyond.append((f"entries {first}:{last}", self.shape[axis]))
+        return super().__getitem__(key)
+
+
+def _is_beyond(part: slice, size: int) -> bool:
+    ends = [end for end in (part.start, part.stop) if isinstance(end, int | np.integer)]
+    return any(not -size <= end <= size for end in ends)
+
+
+def _index_of_numpy(
+    function: Callable[..., Any], u: np.ndarray, more: tuple[float, ...]
+) -> str | None:
+    """The first index outside, found on a NumPy array, which has names for them as the user wrote them."""
+    watched = np.array(u, dtype=float).view(_Watched)
+    watched.beyond = []
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function(watched, *more)
+    except IndexError as error:
+        outside = _OUTSIDE.search(str(error))
+        if outside is not None:
+            return f"index {outside[1]} of {_size(int(outside[2]), len(u))}"
+    except Exception:
+        pass  # it uses what only JAX's arrays have
+    if not watched.beyond:
+        return None
+    entries, size = watched.beyond[0]
+    return f"{entries} of {_size(size, len(u))}"
+
+
+def _index_of_jax(
+    function: Callable[..., Any], u: np.ndarray, more: tuple[float, ...]
+) -> str | None:
+    """The first index outside, on JAX's arrays."""
+    try:
+        checked = checkify.checkify(function, errors=checkify.index_checks)
+        error, _ = checked(jnp.asarray(u), *map(jnp.asarray, more))
+    except Exception:
+        return (
+            None  # it has operations that checkify does not know; they are no look-ups of its kind
+        )
+    outside = _OUTSIDE.search(error.get() or "")
+    if outside is None:
+        return None
+    # JAX has counted negative ones from the end already, once.
+    index, size = int(outside[1]), int(outside[2])
+    return f"index {index - size if index < 0 else index} of {_size(size, len(u))}"
+
+
+def _size(size: int, n: int) -> str:
+    return f"{n} states (0 to {n - 1})" if size == n else f"an array of {size}"
+
+
+def _where(error: Exception | None, function: Any) -> str:
+    """The line of the user's file."""
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function))
+        line = inspect.getsourcelines(inspect.unwrap(function))[1]
+    except (TypeError, OSError):
+        return ""
+    if error is not None:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
+        if frames and frames[-1].lineno is not None:
+            line = frames[-1].lineno
+    return "" if file is None else f" (line {line} of {Path(file).name})"

@@ -1,0 +1,78 @@
+"""States put on the manifold of a law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from pnde.errors import ConstraintError
+from pnde.laws.constraint import Constraint
+from pnde.laws.targets import Evaluator, evaluate_law
+
+
+class Retractor(Evaluator, Protocol):
+    """What puts states on manifolds: an engine."""
+
+    def retract(
+        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The states `(B, n)` put on h(u, t) = c, and for which of them that succeeded `(B,)`."""
+
+
+def trajectory_targets(
+    law: Constraint,
+    h: np.ndarray,
+    labels: np.ndarray | None = None,
+    initial: Literal["median", "first"] = "first",
+) -> np.ndarray:
+    """The targets c `(trajectory, m)` of measured trajectories.
+
+    A row whose target is "initial" gets the value of h at the first complete sample of the trajectory, or its median
+    over all of them; a fixed target stays.
+
+    **Arguments:**
+
+    - `h`: the law on the samples `(trajectory, time, m)`, NaN where a state is not complete; see `evaluate_law`.
+    - `labels`: what the trajectories are called in messages.
+
+    **Raises:** `pnde.errors.ConstraintError` naming a trajectory without a complete sample.
+    """
+    known = np.isfinite(h).all(axis=-1)
+    if not known.any(axis=1).all():
+        row = int(np.argmin(known.any(axis=1)))
+        raise ConstraintError(
+            f"the law {law.label!r} cannot be evaluated in trajectory {row if labels is None else labels[row]}: no "
+            "sample has all states; pnde.data.complete fills in those that were sampled at different times"
+        )
+    if initial == "first":
+        return law.targets(h[np.arange(len(h)), np.argmax(known, axis=1)])
+    return law.targets(np.nanmedian(h, axis=1))
+
+
+def onto_manifold(
+    engine: Retractor, law: Constraint, metric: Any = None
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """What `pnde.data.segments` and `pnde.data.complete` take: it puts completed samples on the law's manifold.
+
+    Targets that are "initial" are the medians of h over a trajectory, of which no sample may have been complete. A
+    sample that Newton's method cannot put on the manifold becomes NaN: nothing starts there.
+    """
+
+    def put(u: np.ndarray, t: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        if not wanted.any():
+            return u
+        rows = np.flatnonzero(wanted.any(axis=1))
+        h = evaluate_law(engine, law, u[rows], t[rows])
+        found = trajectory_targets(law, h, initial="median")
+        c = np.zeros((len(u), found.shape[1]))
+        c[rows] = found
+        out = u.copy()
+        moved, converged = engine.retract(
+            law, metric, u[wanted], t[wanted], c[np.nonzero(wanted)[0]]
+        )
+        out[wanted] = np.where(converged[:, None], moved, np.nan)
+        return out
+
+    return put

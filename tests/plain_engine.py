@@ -1,0 +1,60 @@
+"""An engine of a few lines of NumPy, for tests of what surrounds one: folders, records, locks, kills.
+
+Its training is deterministic and depends on all that a checkpoint holds, so that a run which is resumed from less ends
+with other weights. It is no stand-in for the real engines' numbers.
+"""
+
+import numpy as np
+
+from pnde.engines import Status, Step, Trajectories
+
+
+class PlainTraining:
+    def __init__(self, model, train, valid, weights, state):
+        self._train, self._valid = train, valid
+        self._weights = {name: array.copy() for name, array in weights.items()}
+        self._momentum = np.array(0.0) if state is None else state["momentum"].copy()
+
+    def step(self, index, rate):
+        batch = self._train[index]
+        pull = float(np.mean(batch.u)) + 0.1 * index
+        self._momentum = 0.9 * self._momentum + pull
+        for name, array in self._weights.items():
+            self._weights[name] = array - rate * np.tanh(self._momentum + array)
+        return Step(self._loss(batch), abs(pull), 2.0, Status.OK)
+
+    def loss(self, index):
+        return Step(self._loss(self._valid[index]), 0.0, 2.0, Status.OK)
+
+    def weights(self):
+        return {name: array.copy() for name, array in self._weights.items()}
+
+    def state(self):
+        return {"momentum": np.array(self._momentum)}
+
+    def _loss(self, batch):
+        size = sum(float((array**2).sum()) for array in self._weights.values())
+        return size / (1 + float(batch.share @ np.mean(batch.u**2, axis=(1, 2))))
+
+
+class PlainEngine:
+    name = "jax"
+
+    def status(self):
+        return {"numpy": np.__version__}
+
+    def check(self, config):
+        pass
+
+    def law(self, constraint, u, t):
+        return np.stack([np.ravel(constraint.value(x, s)) for x, s in zip(u, t, strict=True)])
+
+    def rollout(self, model, weights, u0, times, c, settings):
+        size = sum(float(array.sum()) for array in weights.values())
+        metric = 1.0 if not callable(model.metric) else float(np.sum(model.metric(u0[0])))
+        u = u0[:, None] * (1 + 1e-3 * metric * np.tanh(size) * (times - times[:, :1]))[..., None]
+        zero = np.zeros(len(u0), int)
+        return Trajectories(u, zero.astype(np.int8), zero, zero)
+
+    def start(self, model, train, valid, weights, state=None):
+        return PlainTraining(model, train, valid, weights, state)

@@ -1,0 +1,42 @@
+"""What the command line asks of the operating system."""
+
+import ctypes
+import platform
+
+import pytest
+
+from pnde.cli import process
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The calls of mallopt, which are not made."""
+    made = []
+
+    class Library:
+        def mallopt(self, parameter, value):
+            made.append((parameter, value))
+
+    for name in ("GLIBC_TUNABLES", "LD_PRELOAD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: Library())
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.36"))
+    return made
+
+
+def test_freed_memory_is_kept(calls):
+    process._keep_freed()
+    assert calls == [(-3, 2**30), (-1, 2**31 - 1), (-8, 1)]
+
+
+@pytest.mark.parametrize("name", ["MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "LD_PRELOAD"])
+def test_settings_of_the_environment_stand(calls, monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    process._keep_freed()
+    assert calls == []
+
+
+def test_other_libraries_are_left_alone(calls, monkeypatch):
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
+    process._keep_freed()
+    assert calls == []
