@@ -38,6 +38,7 @@ class CaseTables:
     - `bus_name`: one a row of `bus`, or empty.
     - `charging`: complex total charging of each branch at (start, end), ``(L, 2)``; by default
         ``1j * B`` at both ends.
+    - `current`: complex power that constant-current loads draw at 1 p.u., MVA, one a row of `bus`.
     """
 
     bus: np.ndarray
@@ -50,6 +51,7 @@ class CaseTables:
     branch_where: Sequence[str]
     bus_name: Sequence[str] = ()
     charging: np.ndarray | None = None
+    current: np.ndarray | None = None
 
 
 def build(case: CaseTables) -> Grid:
@@ -94,6 +96,7 @@ def build(case: CaseTables) -> Grid:
         angle=np.where(kind == "slack", np.deg2rad(case.bus[kept, VA]), 0.0),
         shunt=(case.bus[kept, GS] + 1j * case.bus[kept, BS]) / case.base_mva,
         name=tuple(names),
+        current=np.zeros(0) if case.current is None else -case.current[kept] / case.base_mva,
         reactive_min=(of_generators(case.gen[:, QMIN]) - demand[:, 1]) / case.base_mva,
         reactive_max=(of_generators(case.gen[:, QMAX]) - demand[:, 1]) / case.base_mva,
         rating=of_generators(rating) / case.base_mva,
