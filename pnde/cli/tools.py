@@ -30,6 +30,6 @@ def setup() -> None:
 @setup.command()
 def julia() -> None:
     """Download Julia and the packages of the julia engine (needs a network)."""
-    from pnde.engines.julia.setup import setup as set_up
+    from pnde.engines import set_up
 
-    set_up()
+    set_up("julia")

@@ -17,6 +17,7 @@ from pnde.files import write_bytes
 
 from ._attributes import plain_attributes
 from ._layout import time_label, time_matrix
+from ._seal import seal
 
 
 def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
@@ -56,7 +57,7 @@ def _netcdf(ds: xr.Dataset) -> bytes:
     numbers = [name for name, variable in ds.variables.items() if variable.dtype.kind in "iuf"]
     # HDF5 checks these sums whenever a block is read; only whole blocks have them.
     encoding = {name: {"fletcher32": True} for name in numbers if ds[name].size and ds[name].ndim}
-    return bytes(ds.to_netcdf(engine="h5netcdf", encoding=encoding))
+    return seal(bytes(ds.to_netcdf(engine="h5netcdf", encoding=encoding)))
 
 
 def _npz(ds: xr.Dataset) -> bytes:
@@ -95,7 +96,7 @@ def _csv(ds: xr.Dataset) -> bytes:
 def _check_names(ds: xr.Dataset) -> None:
     """Refuse state names that a CSV file would not give back."""
     for name in ds["state"].values.astype(str):
-        taken = name.casefold() in ("trajectory", "split", "time", "t", "index", "")
+        taken = name.casefold() in ("trajectory", "split", "time", "index", "") or name == "t"
         if (
             taken
             or name != name.strip()

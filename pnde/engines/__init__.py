@@ -10,7 +10,17 @@ from pnde.engines.protocol import Batch, Engine, Step, Training, Trajectories
 from pnde.engines.status import Status
 from pnde.errors import EngineError, nearest
 
-__all__ = ["NAMES", "Batch", "Engine", "Status", "Step", "Training", "Trajectories", "get"]
+__all__ = [
+    "NAMES",
+    "Batch",
+    "Engine",
+    "Status",
+    "Step",
+    "Training",
+    "Trajectories",
+    "get",
+    "set_up",
+]
 
 logger = logging.getLogger("pnde")
 
@@ -33,6 +43,14 @@ def get(name: str = "auto") -> Engine:
             f"there is no engine {name!r}{nearest(name, NAMES)}; there are: {', '.join(NAMES)}"
         )
     return importlib.import_module(f"pnde.engines.{name}").load()
+
+
+def set_up(name: str) -> None:
+    """Install what an engine needs beside this package, which may take a network and minutes.
+
+    **Raises:** `pnde.errors.EngineError` saying what failed.
+    """
+    importlib.import_module(f"pnde.engines.{name}.setup").setup()
 
 
 def _julia_is_set_up() -> bool:

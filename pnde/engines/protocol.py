@@ -122,6 +122,19 @@ class Engine(Protocol):
     ) -> Trajectories:
         """Solve u̇ = rhs(u, t) from u0 `(B, n)`, saved at times `(T,)` or `(B, T)`; on the law's manifold, if given."""
 
+    def push(
+        self,
+        constraint: Constraint,
+        u0: np.ndarray,
+        velocity: np.ndarray,
+        duration: float,
+        settings: SolverConfig,
+    ) -> Trajectories:
+        """Push states along a law's manifold: u̇ = (I - G⁺G) v from u0 `(B, n)` with constant v `(B, n)`.
+
+        Saved at the start and at the end.
+        """
+
     def rollout(
         self,
         model: Model,

@@ -8,7 +8,8 @@ The laws of a grid are `PowerBalance`. Everything here is NumPy; SciPy and panda
 network of PowerDynamics.jl, with machines and controllers of any kind, is taken by `from_powerdynamics`.
 """
 
-from pnde.grids.case import CaseTables, from_ppc
+from pnde.grids.case import CaseTables
+from pnde.grids.fields import from_ppc
 from pnde.grids.forcing import TAU, ambient_forcing
 from pnde.grids.grid import Grid
 from pnde.grids.ieee14 import ieee14

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -39,6 +38,7 @@ class CaseTables:
     - `bus_name`: one a row of `bus`, or empty.
     - `charging`: complex total charging of each branch at (start, end), ``(L, 2)``; by default
         ``1j * B`` at both ends.
+    - `current`: complex power that constant-current loads draw at 1 p.u., MVA, one a row of `bus`.
     """
 
     bus: np.ndarray
@@ -51,51 +51,7 @@ class CaseTables:
     branch_where: Sequence[str]
     bus_name: Sequence[str] = ()
     charging: np.ndarray | None = None
-
-
-def from_ppc(ppc: Mapping[str, Any], *, name: str = "ppc") -> Grid:
-    """A grid from a PYPOWER case: a dict of MATPOWER's tables ``baseMVA``, ``bus``, ``gen``,
-    ``branch``.
-
-    Sources stand where generators are in service (MATPOWER's bus types 2), the slack stays the
-    slack, loads are everywhere else. Powers at one bus are netted; shunts, taps, phase shifts and
-    line charging go to the admittance matrix. The sources' reactive set-points are left open: they
-    come from the load flow. Limits, areas and costs are ignored.
-
-    **Raises:** [`pnde.errors.DataError`][] for tables that cannot be read and
-    [`pnde.errors.GridError`][] for a grid that is wrong, naming the row.
-    """
-    tables: dict[str, np.ndarray] = {}
-    for key, least in COLUMNS.items():
-        if key not in ppc:
-            raise DataError(f"{name} has no {key!r} table; a case needs baseMVA, bus, gen, branch")
-        table = np.array(ppc[key], float, ndmin=2)
-        if table.size == 0:
-            table = np.zeros((0, least))
-        if table.shape[1] < least:
-            raise DataError(
-                f"the {key} table of {name} has {table.shape[1]} columns; MATPOWER's format needs "
-                f"at least {least}"
-            )
-        tables[key] = table
-    if "baseMVA" not in ppc:
-        raise DataError(f"{name} has no 'baseMVA'; add the power base in MVA")
-    where = {
-        key: [f"row {k + 1} of {name}'s {key} table" for k in range(len(table))]
-        for key, table in tables.items()
-    }
-    return build(
-        CaseTables(
-            tables["bus"],
-            tables["gen"],
-            tables["branch"],
-            float(np.squeeze(ppc["baseMVA"])),
-            name,
-            where["bus"],
-            where["gen"],
-            where["branch"],
-        )
-    )
+    current: np.ndarray | None = None
 
 
 def build(case: CaseTables) -> Grid:
@@ -140,6 +96,7 @@ def build(case: CaseTables) -> Grid:
         angle=np.where(kind == "slack", np.deg2rad(case.bus[kept, VA]), 0.0),
         shunt=(case.bus[kept, GS] + 1j * case.bus[kept, BS]) / case.base_mva,
         name=tuple(names),
+        current=np.zeros(0) if case.current is None else -case.current[kept] / case.base_mva,
         reactive_min=(of_generators(case.gen[:, QMIN]) - demand[:, 1]) / case.base_mva,
         reactive_max=(of_generators(case.gen[:, QMAX]) - demand[:, 1]) / case.base_mva,
         rating=of_generators(rating) / case.base_mva,

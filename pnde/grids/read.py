@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pnde.errors import DataError, nearest
-from pnde.grids.case import from_ppc
+from pnde.grids.fields import from_ppc
 from pnde.grids.grid import Grid
 from pnde.grids.ieee14 import ieee14
 from pnde.grids.matpower import read_matpower
@@ -25,11 +25,34 @@ def _pandapower_file(path: Path) -> Grid:
     return read_pandapower(path)
 
 
+def _workbook(path: Path) -> Grid:
+    """MATPOWER's tables, or those of a pandapower net, which has no branches."""
+    from pnde.grids.matpower import of_sheets
+    from pnde.grids.workbook import read_workbook
+
+    sheets = read_workbook(path)
+    if "branch" in sheets:
+        return of_sheets(sheets, path)
+    from pnde.grids.pandapower import of_sheets as of_net_sheets
+
+    return of_net_sheets(sheets, path)
+
+
+def _pickle(path: Path) -> Grid:
+    raise DataError(
+        f"cannot read {path}: a pickle can run any code when it is opened, so pnde opens none; load "
+        "the net in pandapower and save it with pandapower.to_json"
+    )
+
+
 READERS: dict[str, Callable[[Path], Grid]] = {
     ".m": read_matpower,
+    ".mat": read_matpower,
     ".raw": read_psse,
     ".json": _pandapower_file,
+    ".xlsx": _workbook,
 }
+_REFUSED = dict.fromkeys((".p", ".pkl", ".pickle"), _pickle)
 
 
 def read_grid(source: Any) -> Grid:
@@ -37,8 +60,9 @@ def read_grid(source: Any) -> Grid:
 
     **Arguments:**
 
-    - `source`: ``"ieee14"`` or ``"ieee14-published"``; the path of a MATPOWER ``.m``, PSS/E
-        ``.raw`` or pandapower ``.json`` file; a PYPOWER case (dict); a pandapower net; or a `Grid`.
+    - `source`: ``"ieee14"`` or ``"ieee14-published"``; the path of a MATPOWER ``.m``, ``.mat`` or
+        ``.xlsx``, PSS/E ``.raw``, or pandapower ``.json`` or ``.xlsx`` file; a PYPOWER case (dict);
+        a pandapower net; or a `Grid`.
 
     **Raises:** [`pnde.errors.DataError`][] where the source is of no known kind.
     """
@@ -58,7 +82,7 @@ def read_grid(source: Any) -> Grid:
     if str(source) in BUILT_IN:
         return BUILT_IN[str(source)]()
     path = Path(source)
-    reader = READERS.get(path.suffix.lower())
+    reader = {**READERS, **_REFUSED}.get(path.suffix.lower())
     if reader is None:
         raise DataError(
             f"cannot read a grid from {str(source)!r}{nearest(str(source), BUILT_IN)}; built in "

@@ -154,31 +154,15 @@ class PowerGrid(System):
 
         push = ambient_forcing(self.grid, count, rng, buses=self.forced)
         start = np.broadcast_to(self.operation_point, push.shape)
-        # The push is constant in time: it is carried along as a state that stands still.
-        solution = get("jax").integrate(
-            self._forcing,
-            np.concatenate([start, push], axis=1),
-            np.array([0.0, TAU]),
-            SolverConfig(solver="tsit5", rtol=1e-9, atol=1e-9),
-        )
-        u = solution.u[:, -1, : len(self.states)]
+        settings = SolverConfig(solver="tsit5", rtol=1e-9, atol=1e-9)
+        solution = get("jax").push(self.constraint, start, push, TAU, settings)
+        u = solution.u[:, -1]
         for k in np.flatnonzero(solution.status):
             raise GridError(
                 f"ambient forcing of {self.grid.name} fails for the initial state {k}: the loads "
                 "cannot be supplied at the voltages it leads to; force fewer buses"
             )
         return np.stack([self._consistent(state, k) for k, state in enumerate(u)])
-
-    def _forcing(self, state: Any, s: Any) -> Any:
-        import jax.numpy as jnp
-
-        from pnde.engines.jax.laws import jacobian
-        from pnde.engines.jax.projection import project
-
-        u, push = jnp.split(state, 2)
-        return jnp.concatenate(
-            [project(jacobian(self.constraint, u, s), push), jnp.zeros_like(push)]
-        )
 
     def _consistent(self, u: np.ndarray, k: int) -> np.ndarray:
         """The loads' voltages solved for to rounding, the sources' kept (Newton's method)."""

@@ -8,7 +8,7 @@ import pytest
 
 from pnde.errors import DataError, GridError
 from pnde.grids import load_flow, read_psse
-from pnde.grids.psse import _fields
+from pnde.grids.psse.record import fields
 
 DATA = Path(__file__).parent / "data"
 
@@ -137,10 +137,10 @@ def test_agrees_with_a_solved_case():
     grid = read_psse(DATA / "ieee39.raw")
     stored = {}
     for text in (DATA / "ieee39.raw").read_text().splitlines()[3:]:
-        fields = _fields(text)
-        if fields[0] == "0":
+        bus = fields(text)
+        if bus[0] == "0":
             break
-        stored[int(fields[0])] = float(fields[7]) * np.exp(1j * np.deg2rad(float(fields[8])))
+        stored[int(bus[0])] = float(bus[7]) * np.exp(1j * np.deg2rad(float(bus[8])))
     flow = load_flow(grid)
     assert grid.size == len(stored) + 1  # the star
     for k, number in enumerate(grid.buses.number.tolist()):
@@ -157,8 +157,9 @@ def test_14_bus_file():
 
 
 def test_free_format():
-    assert _fields(" 1,'A, B / C' , 2.5 3,,5 / comment") == ["1", "A, B / C", "2.5", "3", "", "5"]
-    assert _fields("'only'") == ["only"] and _fields("") == [] and _fields("0 / END") == ["0"]
+    assert fields(" 1,'A, B / C' , 2.5 3,,5 / comment") == ["1", "A, B / C", "2.5", "3", "", "5"]
+    assert fields('1,"A, / B","C\'s"') == ["1", "A, / B", "C's"]
+    assert fields("'only'") == ["only"] and fields("") == [] and fields("0 / END") == ["0"]
 
 
 def test_a_line_of_zero_inside_a_transformer(tmp_path):
@@ -169,17 +170,17 @@ def test_a_line_of_zero_inside_a_transformer(tmp_path):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (dict(head=HEAD.replace("33", "35")), DataError, "made.raw is .*version 35; .*32 and 33"),
-        (dict(head=HEAD.replace("0, 100", "1, 100")), DataError, "IC is 1"),
+        (dict(head=HEAD.replace("33", "36")), DataError, "made.raw is .*version '36'; .*29 to 35"),
+        (dict(head=HEAD.replace("0, 100", "1, 100")), DataError, "IC is '1'"),
         (dict(buses=BUSES.replace("20.0  1 ", "20.0  x ")), DataError, r"line 6: field 4 \(IDE\)"),
         (dict(buses=BUSES.replace("110.0, 2,", "110.0, ,")), GridError, r"bus 2 .*line 5\) has no"),
         (dict(buses=BUSES.replace("110.0, 2,", "110.0, 7,")), GridError, "bus 2 .*has the type 7"),
         (dict(buses=BUSES.replace(" 2,'B'", " 1,'B'")), GridError, "bus number 1 appears twice"),
         (dict(buses=BUSES.replace("110.0, 3", "110.0, 2")), GridError, "made has no slack bus"),
-        (dict(loads=LOADS.replace("10.0, 0,0", "10.0, 3,0")), GridError,
-         r"load at bus 30 \(made.raw, line 9\) has a constant-current part"),
+        (dict(loads=LOADS.replace("40.0, 10.0", "4_0, 10.0")), DataError, r"\(PL\) is '4_0'"),
+        (dict(buses=BUSES.replace(" 2,'B'", " 2.5,'B'")), DataError, r"\(I\) is 2.5; .*whole"),
+        (dict(buses=BUSES.replace(" 2,'B'", " 0,'B'")), GridError, "the bus I has the number 0"),
         (dict(loads=LOADS.replace("30,'1'", "31,'1'")), GridError, "line 9 is at bus 31"),
-        (dict(branches=BRANCHES.replace("0.01, 0.1,", "0, 0,")), GridError, r"1–2 \(.*zero imped"),
         (dict(branches=BRANCHES.replace("0.1,", "zz,")), DataError, r"field 5 \(X\) is 'zz'"),
         (dict(branches=BRANCHES.replace("-2", "5")), GridError, "at bus 5|ends at bus 5"),
         (dict(transformers=""), GridError, r"bus 30 \('C'\) is cut off"),
@@ -187,8 +188,8 @@ def test_a_line_of_zero_inside_a_transformer(tmp_path):
         (dict(transformers=TRANSFORMER.format(**PLAIN | dict(cz=0))), GridError, "2–30 .*CZ = 0"),
         (dict(transformers=TRANSFORMER.format(**PLAIN | dict(cm=3, mag2=-1))), GridError,
          "2–30 .*CM = 3"),
-        (dict(transformers=TRANSFORMER.format(**PLAIN | dict(windv1=0))), GridError,
-         "2–30 .*turns ratio of 0"),
+        (dict(transformers=TRANSFORMER.format(**PLAIN | dict(windv1=-1))), GridError,
+         "2–30 .*turns ratio of -1"),
         (dict(transformers=TRANSFORMER.format(**PLAIN | dict(r=0, x=0))), GridError,
          r"branch 2–30 \(made.raw, line 20\) has zero impedance"),
         (dict(transformers=" 2,30,0,'1'\n"), DataError, "has 1 of its 4 lines"),
@@ -202,19 +203,296 @@ def test_what_is_wrong_is_named(tmp_path, change, error, message):
 def test_a_file_cut_short(tmp_path):
     with pytest.raises(DataError, match="ends in its load data; the file is cut short"):
         read(tmp_path, HEAD + BUSES + "0 / end\n" + LOADS)
-    with pytest.raises(DataError, match="does not begin with the three title lines"):
-        read(tmp_path, "1\n")
+    for text in ("", "1\n", "Header\nHeader\n"):
+        with pytest.raises(DataError, match=r"this is not the header of PSS/E raw data"):
+            read(tmp_path, text)
 
 
-def test_what_is_ignored_is_said(tmp_path, caplog):
-    caplog.set_level(logging.INFO, "pnde.grids")
-    rest = "0 / end\n 1,1,0.1,5,400,0,0,0,'I',0,0\n 1\n 2\n" + "0 / end\n" * 9
+def test_what_stays_as_the_file_has_it_is_said_once(tmp_path, caplog):
     generators = GENERATORS.replace("1.01, 0, 100", "1.01, 30, 100").replace(" 2,'2'", " 30,'2'")
-    text = case(generators=generators, rest=rest + " 30,1,0,1,1.1,0.9,0,100,'', 12.0, 1, 12.0\n")
+    shunt = " 30,1,0,1,1.1,0.9,0,100,'', 12.0, 1, 12.0\n 1,0,0,1,1.1,0.9,0,100,'', 5.0, 1, 5.0\n"
+    regulating = TRANSFORMER.format(**PLAIN).replace("30.0,0,0,0,0,0", "30.0,0,0,0,1,2")
+    text = case(
+        generators=generators, transformers=regulating, rest="0 / end\n" * 10 + shunt
+    )  # fmt: skip
     grid = read(tmp_path, text)
-    assert "ignored its two-terminal DC data" in caplog.text
-    assert "generator at bus 2 regulates bus 30" in caplog.text
-    assert "generator at bus 30 is ignored" in caplog.text
-    assert "1 switched shunts stay" in caplog.text
+    said = caplog.text
+    assert "made.raw: 1 machines regulate another bus" in said
+    assert "made.raw: 1 machines at buses of type 1 are ignored" in said
+    assert "made.raw: 1 switched shunts stay at their initial" in said
+    assert "made.raw: 1 windings of transformers that regulate stay" in said
     assert grid.buses.shunt[2] == pytest.approx(0.06 + 0.17j)
     assert grid.buses.voltage[1] == 1.0
+
+
+# The same grid in every version: fixed shunts with the buses up to 30, switched shunts elsewhere and
+# with other fields, names of branches, rates, switches, settings of the system.
+def of_version(version):
+    rates = "0," * (12 if version >= 34 else 3)
+    shunts = "0.0,19.0," if version <= 30 else ""
+    buses = (
+        f"1,'A',110.0,3,{shunts.replace('19', '0')}1,1,{'' if version <= 30 else '1,'}1.02,0.0\n"
+        f"2,'B',110.0,2,{shunts.replace('19', '0')}1,1,{'' if version <= 30 else '1,'}1.0,0.0\n"
+        f"3,'C',110.0,1,{shunts}1,1,{'' if version <= 30 else '1,'}1.0,0.0\n"
+    )
+    loads = "3,'1',1,1,1,60.0,20.0,0,0,0,0,1\n"
+    node, base = ("0,", "0,") if version >= 35 else ("", "")
+    machines = "".join(
+        f"{n},'1',{p},0,300,-300,{v},0,{node}100,0,1,0,0,1,1,100,250,0,{base}1,1\n"
+        for n, p, v in ((1, 0, 1.02), (2, 40, 1.01))
+    )
+    name = "'a line'," if version >= 34 else ""
+    met = "" if version <= 30 else "1,"
+    branches = "".join(
+        f"{i},{j},'1',0.01,0.1,0.02,{name}{rates}0,0,0,0,1,{met}0,1,1\n"
+        for i, j in ((1, 2), (2, 3))
+    )
+    switches = "1,3,'1',0.1," + 12 * "0," + "1,1,1,2,'switch'\n"
+    plain = "1,3,'1',0,0.1,0," + name + rates + "0,0,0,0,1\n"
+    control = "0,0," + node + "1.1,0.9,1.1,0.9,33,0,0,0,0"
+    transformer = (
+        f"1,3,0,'1',1,1,1,0,0,2,'T',1,1,1\n0.002,0.05,100\n1.02,0,30,{rates}{control}\n1,0\n"
+    )
+    switched = {
+        29: "3,1,1.1,0.9,0,'',7.0,1,7.0\n", 30: "3,1,1.1,0.9,0,100,'',7.0,1,7.0\n",
+        31: "3,1,1.1,0.9,0,100,'',7.0,1,7.0\n", 35: "3,'1',1,0,1,1.1,0.9,0,0,100,'',7.0,1,1,7.0\n",
+    }.get(version, "3,1,0,1,1.1,0.9,0,100,'',7.0,1,7.0\n")  # fmt: skip
+    fixed = ["3,'1',1,0.0,19.0\n"] if version > 30 else []
+    devices = [switches] if version >= 34 else []
+    branches += "" if version >= 34 else plain
+    dc = ["", "", ""]  # areas, two-terminal lines, converters
+    if version <= 30:
+        rest = [*dc, switched, "1,0.9,1.1,1.1,0.9\n", *6 * [""]]
+    else:
+        rest = [*dc, "1,0.9,1.1,1.1,0.9\n", *6 * [""], switched]
+    head = f"0,100.0,{version},0,0,50.0\none\ntwo\n"
+    if version >= 34:
+        head = f'@!IC,SBASE\n{head}GENERAL, THRSHZ=0.0002\nRATING, 1, "R", "r"\n0 / END OF SYSTEM-WIDE DATA\n'
+    sections = [buses, loads, *fixed, machines, branches, *devices, transformer, *rest]
+    return head, sections
+
+
+@pytest.mark.parametrize("version", range(29, 36))
+def test_every_version_describes_the_same_grid(tmp_path, version):
+    head, sections = of_version(version)
+    text = head + "".join(f"@! a heading\n{section}0 / end\n" for section in sections) + "Q\n"
+    grid, bus = read(tmp_path, text), None
+    bus = grid.buses
+    np.testing.assert_array_equal(bus.number, [1, 2, 3])
+    assert bus.kind == ("slack", "source", "load") and bus.name == ("A", "B", "C")
+    np.testing.assert_allclose(bus.active, [np.nan, 0.4, -0.6])
+    np.testing.assert_allclose(bus.voltage, [1.02, 1.01, np.nan])
+    np.testing.assert_allclose(bus.shunt, [0, 0, 0.26j], atol=1e-15)
+    np.testing.assert_allclose(bus.stored, [1.02, 1.0, 1.0])
+    np.testing.assert_allclose(np.stack([bus.reactive_min, bus.reactive_max])[:, 1], [-3, 3])
+    line = grid.branches
+    np.testing.assert_allclose(1 / line.admittance, [0.01 + 0.1j] * 2 + [0.1j, 0.002 + 0.05j])
+    np.testing.assert_allclose(line.tap, [1, 1, 1, 1.02])
+    np.testing.assert_allclose(np.rad2deg(line.shift), [0, 0, 0, 30])
+
+
+def test_versions_without_a_number(tmp_path, caplog):
+    """From the comment of the header, else from the sections and the fields of a bus."""
+    for version in range(29, 36):
+        head, sections = of_version(version)
+        body = "".join(f"{section}0 / end\n" for section in sections)
+        plain = read(tmp_path, head + body)
+        first = f"0,100.0,{version},0,0,50.0"
+        for stamp in ("PSS/E-{}.3 MON", "PSS(R)E {} RAW created by rawd", "PSS(tm)E-{} RAW"):
+            named = read(tmp_path, head.replace(first, f"0,100.0 / {stamp.format(version)}") + body)
+            assert abs(named.admittance() - plain.admittance()).max() == 0
+    head, sections = of_version(30)
+    names = ["BUS", "LOAD", "GENERATOR", "BRANCH", "TRANSFORMER", "AREA"]
+    body = "".join(
+        f"{section}0 / END OF {a} DATA, BEGIN {b} DATA\n"
+        for section, a, b in zip(sections, names, names[1:], strict=False)
+    )
+    guessed = read(tmp_path, "0,100.0\none\ntwo\n" + body)
+    assert "names no version (REV); it reads as version 30" in caplog.text
+    assert guessed.buses.shunt[2] == pytest.approx(0.19j)
+    with pytest.raises(DataError, match="names no version"):
+        read(tmp_path, "0,100.0\none\ntwo\n" + BUSES + "0\n")
+
+
+@pytest.mark.parametrize("titles", ["", "a title\n", "'3',title, 1, 2\n\n"])
+def test_titles_may_be_missing(tmp_path, titles):
+    grid = read(tmp_path, case(head="0, 100.0, 33, 0, 1, 60.0\n" + titles))
+    np.testing.assert_array_equal(grid.buses.number, [1, 2, 30])
+
+
+def test_sections_are_known_by_what_ends_them(tmp_path):
+    """A file that says which section begins may leave some out, or have them in another order."""
+    plain = read(tmp_path, case())
+    moved = (
+        HEAD + BUSES + "0 / END OF BUS DATA, BEGIN GENERATOR DATA\n" + GENERATORS
+        + "0 /End of Generator data, Begin Fixed Bus Shunt data\n" + SHUNTS
+        + "0 / END OF X, BEGIN NON-TRANSFORMER BRANCH DATA\n" + BRANCHES
+        + "0 / END OF X, BEGIN LOAD DATA\n" + LOADS
+        + "0 / END OF X, BEGIN TRANSFORMER DATA\n" + TRANSFORMER.format(**PLAIN) + "0\nQ\n"
+    )  # fmt: skip
+    grid = read(tmp_path, moved)
+    assert abs(grid.admittance() - plain.admittance()).max() < 1e-15
+    np.testing.assert_array_equal(grid.buses.active, plain.buses.active)
+
+
+def test_loads_of_three_parts(tmp_path):
+    """Constant power, current and admittance; the generation behind a load is taken off it."""
+    loads = " 30,'1',1,1,1, 40.0, 10.0, 8,2, 5.0,-3.0, 1,1,0, 4.0, 1.0, 1\n"
+    bus = read(tmp_path, case(loads=loads)).buses
+    assert bus.active[2] + 1j * bus.reactive[2] == pytest.approx(-(36 + 9j) / 100)
+    assert bus.current[2] == pytest.approx(-(8 + 2j) / 100)
+    assert bus.shunt[2] == pytest.approx((1 + 8j + 5 - 3j) / 100)
+    flow = load_flow(read(tmp_path, case(loads=loads)))
+    v = abs(flow.voltage[2])
+    # What the bus injects: the constant power and the current's, its shunts being in Y.
+    assert flow.power[2] == pytest.approx(-(36 + 9j) / 100 - v * (8 + 2j) / 100)
+
+
+def test_branches_without_impedance_join_their_buses(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "pnde.grids")
+    more = " 30,5,'1', 0, 0.0001, 0.02\n 5,2,'1', 0.01, 0.1, 0\n"
+    grid = read(
+        tmp_path,
+        case(
+            buses=BUSES + " 5,'E', 20.0, 1, 1, 1, 1, 1.0, 0.0\n",
+            loads=LOADS + " 5,'1',1,1,1, 7.0, 1.0\n",
+            branches=BRANCHES + more,
+        ),
+    )
+    np.testing.assert_array_equal(grid.buses.number, [1, 2, 30])
+    assert grid.buses.active[2] == pytest.approx(-0.47)
+    assert grid.buses.shunt[2] == pytest.approx(0.06 + 0.05j + 0.02j)
+    assert grid.branches.end[1] == 1 and grid.branches.start[1] == 2
+    assert "no impedance joins the buses 5 to 30" in caplog.text
+    with pytest.raises(
+        GridError, match=r"transformer of made\.raw, line 21 lies across buses 2 and 30"
+    ):
+        read(
+            tmp_path,
+            case(branches=BRANCHES + " 2,30,'1',0,0\n"),
+        )
+
+
+THREE = """ 1,2,30,'1',1,1,1, 0.0, 0.0, 2,'T',{status}
+ {z}, 1.0, 0.0
+ 1.0, 0, 0.0,0,0,0,0,0,1.1,0.9,1.1,0.9,33,0
+ 1.0, 0, 0.0,0,0,0,0,0,1.1,0.9,1.1,0.9,33,0
+ 1.0, 0, 0.0,0,0,0,0,0,1.1,0.9,1.1,0.9,33,0
+"""
+
+
+def test_a_leg_without_impedance_gets_the_threshold(tmp_path, caplog):
+    text = THREE.format(status=1, z="0,0.1,100,0,0.1,100,0,0.2,100")
+    grid = read(tmp_path, case(transformers=text))
+    z = 1 / grid.branches.admittance[1:]
+    np.testing.assert_allclose(z, [0.1j, 1e-4j, 0.1j], atol=1e-12)
+    assert "1 windings of three-winding transformers have no impedance in the star" in caplog.text
+    load_flow(grid)
+
+
+def test_a_star_at_a_bus_out_of_service(tmp_path):
+    """The star is there while two windings carry current, and is never cut off by itself."""
+    text = THREE.format(status=1, z="0,0.1,100,0,0.2,100,0,0.2,100")
+    isolated = BUSES.replace("1  1 1 1 1.0 0.0", "4  1 1 1 1.0 0.0")
+    grid = read(tmp_path, case(buses=isolated, transformers=text))
+    np.testing.assert_array_equal(grid.buses.number, [1, 2, 31])
+    isolated = isolated.replace("110.0, 2,", "110.0, 4,")
+    grid = read(tmp_path, case(buses=isolated, transformers=text))
+    np.testing.assert_array_equal(grid.buses.number, [1])
+
+
+def test_impedances_corrected_by_tables(tmp_path):
+    """Factors between the points of a table: over the ratio, or over the angle."""
+    tables = " 1, 0.9, 1.2, 1.0, 1.0, 1.1, 0.8\n 2, -30, 1.5, 30, 0.5\n"
+    rest = "0 / end\n" * 3 + tables  # after areas, two-terminal and converter lines
+    for number, expected in ((1, 1.04), (2, 0.5), (3, 1.0)):
+        text = TRANSFORMER.format(**PLAIN).replace("33,0", f"33,{number}")
+        grid = read(tmp_path, case(transformers=text, rest=rest))
+        assert 1 / grid.branches.admittance[-1] == pytest.approx(expected * (0.002 + 0.08j))
+    head, sections = of_version(35)
+    sections[6] = sections[6].replace("33,0,0,0,0", "33,1,0,0,0")
+    six = "".join(f"{0.8 + 0.02 * k:.2f},1.0,0.0," for k in range(6))
+    sections[10] = (
+        f"1,{six}\n0.98,1.0,0.0,1.00,1.0,0.0,1.04,3.0,0.4,0,0,0\n2,0.9,1,0,1.1,1,0,0,0,0\n"
+    )
+    grid = read(tmp_path, head + "".join(f"{section}0 / end\n" for section in sections))
+    factor = 1 / grid.branches.admittance[-1] / (0.002 + 0.05j)
+    assert factor == pytest.approx(2 + 0.2j)  # halfway between 1.00 and 1.04
+
+
+def test_a_dc_line_draws_what_the_300_bus_case_says(tmp_path):
+    """The line of the IEEE 300-bus case, at its solved voltages: P and Q at its inverter (bus 120)."""
+    buses = (
+        BUSES.replace("110.0, 2, 1, 1, 1, 1.0, 0.0", "115.0, 2, 1, 1, 1, 1.0435, 0.0")
+        .replace("20.0  1  1 1 1 1.0 0.0", "115.0 1 1 1 1 0.99819 0.0")
+    )  # fmt: skip
+    line = (
+        "'1',1,6.2,-100.0,460.0,300.0,0.0,0.1,I\n"
+        "2,4,20.0,15.0,0,6.8,115.0,0.7478,0.99365,1.5,0.51,0.00625\n"
+        "30,4,18.0,20.0,0,6.8,115.0,0.7478,0.935,1.5,0.51,0.00625\n"
+    )
+    plain = read(tmp_path, case(buses=buses))
+    grid = read(tmp_path, case(buses=buses, rest="0 / end\n" + line))
+    change = grid.buses.active - plain.buses.active
+    current = 100 / 460
+    np.testing.assert_allclose(change[1:], [-(460 + 6.2 * current) * current / 100, 1.0])
+    np.testing.assert_allclose(grid.buses.reactive[2] - plain.buses.reactive[2], -0.4025, atol=1e-4)
+    blocked = read(tmp_path, case(buses=buses, rest="0 / end\n" + line.replace("'1',1", "'1',0")))
+    np.testing.assert_array_equal(blocked.buses.active, plain.buses.active)
+
+
+def test_vsc_lines_and_facts_devices(tmp_path, caplog):
+    """One converter sets its power, the other the balance; losses in kW, resistance in ohms."""
+    line = (
+        "'V',1,2.0,1,1\n"
+        "30,2,2,-20.0,0.8,100.0,0.0,0.0,400,1200,0.1,100,-110,0,100\n"
+        "2,1,1,100.0,0.99,0.0,0.5,0.0,400,1200,0.1,15,-14,0,100\n"
+    )
+    rest = "0 / end\n" * 2 + line + "0 / end\n" * 7 + "'F',30,0,1,0,0,1.01,25\n'G',30,1,0,0,0,1,1\n"
+    grid, plain = read(tmp_path, case(rest=rest)), read(tmp_path, case())
+    change = grid.buses.active - plain.buses.active
+    # 20 MW from the grid, less 0.1 MW: -19.9 MW = (100 - 2 I) I; then I² R and 0.5 kW/A are lost.
+    current = -(-100 + np.sqrt(100**2 + 8 * 19.9)) / 4
+    given = -100 * current - 0.5 * abs(current)
+    np.testing.assert_allclose(change[1:], [given / 100, -0.2], atol=1e-12)
+    # The power factor of 0.8 gives the first one reactive power of the sign of its power.
+    assert grid.buses.kind == ("slack", "source", "source")
+    assert grid.buses.voltage[1] == 0.99 and grid.buses.voltage[2] == 1.01
+    np.testing.assert_allclose(grid.buses.reactive_max[2], 0.25 + (-10 - 15) / 100, atol=1e-15)
+    assert "1 FACTS devices are sources of reactive power" in caplog.text
+    load_flow(grid)
+
+
+@pytest.mark.parametrize(
+    ("section", "lines", "message"),
+    [
+        (3, "'V',1,2.0\n30,2,1,-20,1\n2,2,1,20,1\n", "converters of type 2 and 2"),
+        (2, "'V',1,6.2,100,0\n2,1,1,1,0,1,1\n30,1,1,1,0,1,1\n", "VSCHD = 0 kV"),
+        (2, "'V',1,6.2,100,460\n2,1,1,1,0,1,1\n", "has 2 of its 3 lines"),
+        (2, "'V',1,6.2,100,460\n2,0,1,1,0,1,1\n30,1,1,1,0,1,1\n", "NB = 0"),
+        (5, "'M',1,0,0,1\n 2\n", "multi-terminal DC line of .* is in service"),
+        (10, "'F',30,2,1,0,0,1,25\n", r"FACTS device of .* has a series element"),
+        (12, "'G','model',1,30,0,0,0\n", r"generic network element \(GNE\)"),
+        (13, "30,'1',1,1\n", "induction machine of .* is in service"),
+    ],
+)
+def test_what_takes_power_and_is_not_modelled_is_refused(tmp_path, section, lines, message):
+    rest = "0 / end\n" * (section - 1) + lines
+    with pytest.raises((GridError, DataError), match=message) as caught:
+        read(tmp_path, case(rest=rest))
+    assert "made.raw, line" in str(caught.value) and len(str(caught.value)) <= 300
+
+
+def test_machines_of_a_fixed_power_factor(tmp_path):
+    """WMOD 3 is an injection, WMOD 2 a machine within what its power factor allows."""
+    machine = " 30,'1', 10.0, 0, 50, -50, 1.0, 0, 100, 0,1,0,0,1,1,100,20,0,1,1,0,1,0,1,0,1,{},{}\n"
+    buses = BUSES.replace("20.0  1  1 1 1", "20.0  2  1 1 1")
+    text = GENERATORS + machine.format(3, -0.8)
+    grid = read(tmp_path, case(buses=buses, generators=text))
+    assert grid.buses.kind[2] == "load"
+    assert grid.buses.active[2] + 1j * grid.buses.reactive[2] == pytest.approx(-0.3 - 0.175j)
+    grid = read(tmp_path, case(buses=buses, generators=GENERATORS + machine.format(2, 0.8)))
+    assert grid.buses.kind[2] == "source"
+    np.testing.assert_allclose(
+        [grid.buses.reactive_min[2], grid.buses.reactive_max[2]], [-0.175, -0.025]
+    )

@@ -15,10 +15,10 @@ from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Status, Training, Trajectories
 from pnde.engines.jax import fields
 from pnde.engines.jax.inspection import inspect_law, inspect_model
-from pnde.engines.jax.laws import value
+from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.memory import make_room_for_programs
 from pnde.engines.jax.numerics import numerics
-from pnde.engines.jax.projection import rank_margin
+from pnde.engines.jax.projection import project, rank_margin
 from pnde.engines.jax.retraction import is_on_manifold, retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.training import JaxTraining, batch_loss, on_device
@@ -84,6 +84,20 @@ class JaxEngine:
             c = constraint.targets(self.law(constraint, u0, np.asarray(grid[:, 0])))
         target = jnp.asarray(c, dtype)
         return _trajectories(_integrate(rhs, settings, constraint, start, grid, target), settings)
+
+    @numerics()
+    def push(
+        self,
+        constraint: Constraint,
+        u0: np.ndarray,
+        velocity: np.ndarray,
+        duration: float,
+        settings: SolverConfig,
+    ) -> Trajectories:
+        grid = _float64(np.array([0.0, duration]))
+        return _trajectories(
+            _push(settings, constraint, _float64(u0), _float64(velocity), grid), settings
+        )
 
     @numerics()
     def rollout(
@@ -189,6 +203,14 @@ def _integrate(rhs, settings, constraint, u0, times, c):
         )
 
     return jax.vmap(one)(u0, times, c)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _push(settings, constraint, u0, velocity, times):
+    def field(t, u, velocity):
+        return project(jacobian(constraint, u, t), velocity)
+
+    return jax.vmap(lambda u0, velocity: solve(field, u0, times, velocity, settings))(u0, velocity)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))

@@ -14,7 +14,7 @@ from pnde.engines.julia.laws import julia_law
 from pnde.engines.julia.models import flat, julia_metric, julia_model, julia_settings, unflat
 from pnde.engines.julia.session import pnde_module, translated
 from pnde.engines.julia.training import JuliaTraining, julia_segments
-from pnde.errors import ConfigError
+from pnde.errors import ConfigError, EngineError
 from pnde.laws import Constraint, Stacked
 from pnde.models import Model, Weights
 
@@ -78,6 +78,19 @@ class JuliaEngine:
                 in_place, to_julia(u0, dtype), to_julia(times, dtype), julia_settings(settings), law
             )
             return trajectories_of(out)
+
+    def push(
+        self,
+        constraint: Constraint,
+        u0: np.ndarray,
+        velocity: np.ndarray,
+        duration: float,
+        settings: SolverConfig,
+    ) -> Trajectories:
+        raise EngineError(
+            'initial states of built-in grids are pushed by engine="jax"; in Julia, ambient_forcing does it for '
+            "networks of PowerDynamics.jl"
+        )
 
     def rollout(
         self,
