@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pnde.errors import GridError, nearest
-from pnde.grids.tables import KINDS, Branches, Buses
+from pnde.grids.tables import Branches, Buses
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -44,10 +44,10 @@ class Grid:
         validate(self)
 
     def __repr__(self) -> str:
-        kinds = ", ".join(f"{self.buses.kind.count(kind)} {kind}" for kind in KINDS)
+        name = self.name if len(self.name) <= 40 else self.name[:39] + "…"
         return (
-            f"Grid({self.name!r}, {self.size} buses ({kinds}), {len(self.branches)} branches,\n"
-            f"  base {self.base_mva:g} MVA{', ' if self.citation else ''}{self.citation[:80]})"
+            f"Grid({name!r}: {self.size} buses ({self.buses.summary}),\n"
+            f"  {len(self.branches)} branches, power base {self.base_mva:g} MVA)"
         )
 
     @property

@@ -95,7 +95,13 @@ class Buses:
         return len(self.number)
 
     def __repr__(self) -> str:
-        return f"Buses({', '.join(f'{self.kind.count(kind)} {kind}' for kind in KINDS)})"
+        return f"Buses({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """``1 slack, 4 sources, 9 loads``"""
+        counts = {kind: self.kind.count(kind) for kind in KINDS}
+        return ", ".join(f"{n} {kind}{'s' if n != 1 else ''}" for kind, n in counts.items())
 
     def label(self, position: int) -> str:
         """``bus 7 ('north')``: what messages call a bus."""

@@ -1,5 +1,6 @@
 """The truth of a grid, its initial states, and what is read off its trajectories."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 import pnde
 from pnde.errors import ConfigError, ConstraintError, GridError
-from pnde.grids import Grid, ieee14, operation_point, slow_modes
+from pnde.grids import Grid, ieee14, load_flow, operation_point, slow_modes
 from pnde.laws import PowerBalance
 from pnde.systems import IEEE14, get, law_for, names, power_grid, system_of
 
@@ -192,3 +193,46 @@ def test_an_unstable_operation_point_is_mentioned(caplog):
     with caplog.at_level("WARNING", logger="pnde"):
         power_grid(ieee14(), eta=-3e-3)
     assert "operation point of ieee14 is unstable" in caplog.text
+
+
+def with_buses(grid, **columns):
+    return dataclasses.replace(grid, buses=dataclasses.replace(grid.buses, **columns))
+
+
+def test_a_rest_elsewhere_is_mentioned(caplog):
+    with caplog.at_level("WARNING", logger="pnde"):
+        power_grid(ieee14())
+    assert not caplog.text
+    with caplog.at_level("WARNING", logger="pnde"):
+        power_grid(ieee14(published=True))
+    assert "ieee14-published rests 0.23 p.u. from its load flow at bus 8, because" in caplog.text
+    assert "unstable" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["case300", "case57"])
+def test_set_points_completed_by_the_load_flow_rest_there(name):
+    # From a flat start case300 found no rest, with advice to give up set-points it did not have.
+    pypower = pytest.importorskip("pypower.api", reason="pypower is not installed")
+    system = power_grid(getattr(pypower, name)())
+    rest = system.grid.voltage(system.operation_point)
+    np.testing.assert_allclose(rest, load_flow(system.grid).voltage, atol=1e-9)
+
+
+def test_reactive_limits_of_sources(caplog):
+    limits = np.full(14, np.nan)
+    limits[[2, 7]] = [0.3, 0.1]
+    grid = with_buses(ieee14().with_set_points(np.full(4, np.nan)), reactive_max=limits)
+    with caplog.at_level("WARNING", logger="pnde"):
+        free = power_grid(grid)
+    assert (
+        "2 sources of ieee14 inject reactive power beyond their limits, bus 3 among" in caplog.text
+    )
+    caplog.clear()
+    with caplog.at_level("WARNING", logger="pnde"):
+        held = power_grid(grid, reactive_limits=True)
+    assert not caplog.text
+    np.testing.assert_allclose(held.sources.reactive[[1, 3]], [0.3, 0.1], atol=1e-12)
+    assert (held.sources.voltage[[1, 3]] < free.sources.voltage[[1, 3]]).all()
+    np.testing.assert_allclose(held.rhs(held.operation_point, 0.0), 0.0, atol=1e-12)
+    again = system_of(held.simulate(1, t_end=0.1))
+    np.testing.assert_allclose(again.operation_point, held.operation_point, atol=1e-9)

@@ -115,6 +115,38 @@ def test_a_grid_survives_json():
     assert np.isnan(again.buses.reactive[1])
 
 
+def test_what_only_some_grids_have_survives_json():
+    grid = small(
+        {
+            1: {"reactive_min": 0.0, "reactive_max": 0.0, "rating": 2.0, "stored": 1.01 + 0.1j},
+            2: {"current": -0.1 - 0.05j},
+        }
+    )
+    said = json.loads(json.dumps(grid.to_dict(), allow_nan=False))
+    again = Grid.from_dict(said)
+    assert again.to_dict() == grid.to_dict()
+    for key in ("current", "reactive_min", "reactive_max", "rating", "stored"):
+        np.testing.assert_array_equal(getattr(again.buses, key), getattr(grid.buses, key))
+        assert key not in small().to_dict()["buses"]  # what records of older versions look like
+    assert again.buses.reactive_max[1] == 0.0 and np.isnan(again.buses.reactive_max[0])
+    assert again.buses.stored[1] == 1.01 + 0.1j and np.isnan(again.buses.stored[2])
+
+
+def test_power_beside_that_of_constant_currents():
+    grid, v = small({2: {"current": -0.1 - 0.05j}}), np.array([1.0, 1.02j, 0.8 - 0.6j])
+    difference = grid.injected_power(v) - grid.constant_power(v)
+    np.testing.assert_allclose(difference, [0, 0, -0.1 - 0.05j], atol=1e-15)
+    difference = grid.injected_power(2 * v) - grid.constant_power(2 * v)
+    np.testing.assert_allclose(difference, [0, 0, -0.2 - 0.1j], atol=1e-15)
+
+
+def test_a_grid_is_shown_in_two_lines():
+    assert repr(small()) == (
+        "Grid('small': 3 buses (1 slack, 1 source, 1 load),\n  3 branches, power base 100 MVA)"
+    )
+    assert all(len(line) < 100 for line in repr(ieee14()).splitlines())
+
+
 def test_data_frames_are_tables_too():
     grid = Grid.from_tables(
         pd.DataFrame(BUSES), pd.DataFrame(BRANCHES).fillna({"resistance": 0.0}), name="small"
@@ -138,6 +170,8 @@ def test_tables_cannot_be_edited():
         ({1: {"number": 10}}, {1: {"start": 10}}, "bus number 10 appears 2 times"),
         ({2: {"active": np.nan}}, {}, r"bus 40 \(load\) has the active power nan"),
         ({2: {"reactive": np.nan}}, {}, r"bus 40 \(load\) has the reactive power nan"),
+        ({2: {"current": np.inf}}, {}, r"bus 40 \(load\) has the constant-current power"),
+        ({1: {"rating": 0.0}}, {}, r"bus 20 \(source\) has the rating 0.0; give it a positive"),
         ({1: {"voltage": 0.0}}, {}, r"bus 20 \(source\) has the voltage set-point 0.0"),
         ({0: {"voltage": np.nan}}, {}, r"bus 10 \('north'\) \(slack\) has the voltage set-point"),
         ({}, {2: {"reactance": 0.0}}, r"branch 40–10 \(row 3 of .*\) has zero impedance; merge"),
