@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pnde.errors import ConfigError, nearest
 from pnde.systems.base import System as System
-from pnde.systems.grid import IEEE14, IEEE14Published, PowerGrid
+from pnde.systems.grid import IEEE14, PowerGrid
 from pnde.systems.lotka_volterra import LotkaVolterra
 from pnde.systems.of_data import law_for as law_for
 from pnde.systems.of_data import system_of as system_of
@@ -14,34 +11,11 @@ from pnde.systems.pendulum import Pendulum
 from pnde.systems.powerdynamics import PowerDynamicsGrid as PowerDynamicsGrid
 from pnde.systems.powerdynamics import from_powerdynamics as from_powerdynamics
 from pnde.systems.quartic import Quartic
-
-_SYSTEMS: dict[str, type[System]] = {
-    kind.name: kind
-    for kind in (Quartic, LotkaVolterra, Pendulum, IEEE14, IEEE14Published, PowerGrid)
-}
+from pnde.systems.registry import get as get
+from pnde.systems.registry import names as names
 
 quartic = Quartic
 lotka_volterra = LotkaVolterra
 pendulum = Pendulum
 ieee14 = IEEE14
 power_grid = PowerGrid
-
-
-def names() -> tuple[str, ...]:
-    """The names that `get` knows."""
-    return tuple(_SYSTEMS)
-
-
-def get(name: str, **parameters: Any) -> System:
-    """The built-in system of that name.
-
-    **Raises:** `pnde.errors.ConfigError` if there is none, or it has no such parameter.
-    """
-    if name not in _SYSTEMS:
-        raise ConfigError(
-            f"there is no system {name!r}{nearest(name, _SYSTEMS)}; there are: {', '.join(_SYSTEMS)}"
-        )
-    try:
-        return _SYSTEMS[name](**parameters)
-    except TypeError as error:
-        raise ConfigError(f"{name}: {error}") from None
