@@ -192,7 +192,7 @@ def evaluate(runs: dict[str, Run], folder: Path, system: System | None) -> pd.Da
     with plot.style():
         figures = {"errors": plot.errors(forecasts)}
         if system is not None:
-            figures |= system.draw(truth, forecasts)
+            figures |= plot.system(system, truth, forecasts)
         elif truth.sizes["state"] > 1:
             figures["phase"] = plot.phase(truth, forecasts)
         for name, axes in figures.items():
