@@ -119,6 +119,19 @@ def times_of(ds: xr.Dataset) -> Times:
     return Times(time_matrix(ds), time_label(ds), str(_time_of(ds).attrs.get("since", "")))
 
 
+def check_layout(ds: Any) -> None:
+    """Refuse what is no data set in the standard layout.
+
+    **Raises:** `DataError` that says how to get one.
+    """
+    standard = {"trajectory", "time", "state"}
+    if not (isinstance(ds, xr.Dataset) and "u" in ds and set(ds["u"].dims) == standard):
+        raise DataError(
+            f"a data set in the standard layout is meant, with u over (trajectory, time, state), not "
+            f"{type(ds).__name__}; make one by pnde.open_data"
+        )
+
+
 def state_index(ds: xr.Dataset, name: str) -> int:
     """Position of the state called ``name``; `DataError` with the nearest name if there is none."""
     names = [str(known) for known in ds["state"].values]

@@ -163,7 +163,7 @@ def _date_of(reference: str, seconds: float) -> str:
 
 def _of_dates(dates: np.ndarray) -> Times:
     """Dates ``datetime64`` ``(k,)``, of which any may be NaT."""
-    if np.datetime_data(dates.dtype)[0] in ("Y", "M", "W", "D", "generic"):
+    if np.datetime_data(dates.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "generic"):
         dates = dates.astype("datetime64[s]")
     if np.isnat(dates).all():
         return Times(np.full(dates.shape, np.nan), "s")
