@@ -67,6 +67,8 @@ def as_times(values: Any, unit: str = "", where: Callable[[int], str] | None = N
 
     **Raises:** `DataError` where the values are neither, or mixed, or complex.
     """
+    if not isinstance(unit, str):
+        raise DataError(f"the unit of time is text, such as 's', not {shown(unit)}")
     if isinstance(getattr(values, "dtype", None), pd.DatetimeTZDtype):
         values = pd.Series(values).dt.tz_convert(None).to_numpy()
     elif hasattr(values, "dtype") and not isinstance(values.dtype, np.dtype):

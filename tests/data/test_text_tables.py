@@ -196,6 +196,10 @@ def test_numbers_of_any_size_are_kept_to_the_last_bit(tmp_path, scale):
             "time,t,x\n0,0,1\n1,1,2\n",
             r"each column of time, t could be the time; say which by time='time'",
         ),
+        (
+            "date,time,x\n2020-01-01,0,1\n2020-01-01,1,2\n",
+            "each column of date, time could be the time",
+        ),
         ("run,id,time,x\n1,1,0,1\n1,1,1,2\n", "each column of run, id could be the trajectory"),
         ("run,time,x\n1,0,1\n,1,2\n", "line 3, column 'run': the trajectory has no name"),
         (
