@@ -353,3 +353,9 @@ def test_arguments_that_make_no_sense(settings, message):
 def test_arrays_that_do_not_fit(u, t, message):
     with pytest.raises(DataError, match=message):
         make_dataset(u, t)
+
+
+def test_dates_name_trajectories():
+    days = np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]")
+    ds = make_dataset(np.ones((2, 3, 1)), np.arange(3.0), trajectory=days)
+    assert [label[:10] for label in ds["trajectory"].values] == ["2020-01-01", "2020-01-02"]

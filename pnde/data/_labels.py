@@ -124,4 +124,6 @@ def _listed(labels: Any) -> list[Any]:
     if isinstance(labels, list | tuple):
         return list(labels)
     array = np.atleast_1d(np.asarray(labels))
+    if array.dtype.kind in "mM":  # as a number, a date would be one of nanoseconds
+        array = array.astype(str)
     return [label.item() if isinstance(label, np.generic) else label for label in array]
