@@ -5,10 +5,9 @@ from pnde.laws.constraint import Constraint, Stacked
 from pnde.laws.holonomic import Holonomic
 from pnde.laws.linear import ConstantJacobian, Linear, Pinned
 from pnde.laws.power_balance import PowerBalance
-from pnde.laws.rods import Chain, Rods
+from pnde.laws.rods import Rods, RodsStructure
 
 __all__ = [
-    "Chain",
     "Conserved",
     "ConstantJacobian",
     "Constraint",
@@ -17,6 +16,7 @@ __all__ = [
     "Pinned",
     "PowerBalance",
     "Rods",
+    "RodsStructure",
     "Stacked",
     "as_constraint",
 ]

@@ -41,7 +41,7 @@ class Constraint:
     **Raises:** `pnde.errors.ConstraintError` if the arguments contradict each other.
     """
 
-    #: How ∂h/∂u is built, if it is more than a dense array; see `pnde.engines.jax.structure`.
+    #: How ∂h/∂u is built, if it is more than a dense array; see `pnde.engines.jax.structures`.
     structure: Any = None
     #: The twin for the julia engine itself, where it is a Julia object already.
     julia_object: Any = None

@@ -12,7 +12,7 @@ from pnde.errors import ConstraintError, DataError
 from pnde.laws.constraint import Constraint
 
 
-class Chain:
+class RodsStructure:
     """Structure of a law with two rows for each link of a chain: its Gram matrix is factored in O(N)."""
 
 
@@ -47,7 +47,7 @@ class Rods(Constraint):
             states=states,
             julia="NPendulum",
         )
-        self.structure = Chain()
+        self.structure = RodsStructure()
 
     @property
     def label(self) -> str:

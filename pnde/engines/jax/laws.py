@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.inspection import explained
-from pnde.engines.jax.structure import AbstractJacobian, DenseJacobian, InverseMetric
+from pnde.engines.jax.structures.dense import DenseJacobian
+from pnde.engines.jax.structures.jacobian import AbstractJacobian, InverseMetric
 from pnde.errors import ConstraintError
 from pnde.laws import ConstantJacobian, Constraint
 

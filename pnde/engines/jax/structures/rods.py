@@ -18,17 +18,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.laws import operator
-from pnde.engines.jax.structure import (
+from pnde.engines.jax.structures.dense import DenseJacobian
+from pnde.engines.jax.structures.jacobian import (
     AbstractFactor,
     AbstractJacobian,
-    DenseJacobian,
     InverseMetric,
     weigh,
 )
-from pnde.laws import Chain, Constraint
+from pnde.laws import Constraint, RodsStructure
 
 
-class ChainJacobian(AbstractJacobian):
+class RodsJacobian(AbstractJacobian):
     """G = [[2 D_Δx, 2 D_Δy, 0, 0], [D_Δẋ, D_Δẏ, D_Δx, D_Δy]] with D_a = diag(a) D (paper, Appendix I).
 
     - `link`: Δx and Δy of each link; `rate`: Δẋ and Δẏ.
@@ -41,7 +41,7 @@ class ChainJacobian(AbstractJacobian):
     rate: Float[Array, "2 N"]
 
     @classmethod
-    def at(cls, u: Float[Array, " n"]) -> ChainJacobian:
+    def at(cls, u: Float[Array, " n"]) -> RodsJacobian:
         """The Jacobian at the state (x, y, ẋ, ẏ)."""
         differences = _difference(u.reshape(4, -1))
         return cls(link=differences[:2], rate=differences[2:])
@@ -63,7 +63,7 @@ class ChainJacobian(AbstractJacobian):
 
     def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
         if method == "cholesky" and (W is None or W.ndim == 1):
-            return ChainFactor.of(self, W)
+            return RodsFactor.of(self, W)
         return DenseJacobian(self.dense()).factorise(W, method)
 
     def dense(self) -> Float[Array, "m n"]:
@@ -71,7 +71,7 @@ class ChainJacobian(AbstractJacobian):
         return jax.vmap(self.transpose_apply)(jnp.eye(self.link.size, dtype=self.link.dtype))
 
 
-class ChainFactor(AbstractFactor):
+class RodsFactor(AbstractFactor):
     """The block Cholesky factor of S. Its error grows with κ(DG)² for the best row scaling D, as that of the dense one.
 
     (A Cholesky factorisation does not see the scaling of rows, so they are not scaled.)
@@ -85,7 +85,7 @@ class ChainFactor(AbstractFactor):
     rcond: Float[Array, ""]
 
     @classmethod
-    def of(cls, G: ChainJacobian, W: Float[Array, " n"] | None) -> ChainFactor:
+    def of(cls, G: RodsJacobian, W: Float[Array, " n"] | None) -> RodsFactor:
         here, behind = (G.link, G.rate), (_previous(G.link), _previous(G.rate))
         weights = jnp.ones((4, G.link.shape[1]), G.link.dtype) if W is None else W.reshape(4, -1)
         shared = _previous(weights)
@@ -146,8 +146,8 @@ class ChainFactor(AbstractFactor):
 
 
 @operator.register
-def _chain(structure: Chain, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
-    return ChainJacobian.at(u)
+def _rods(structure: RodsStructure, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
+    return RodsJacobian.at(u)
 
 
 def _block(

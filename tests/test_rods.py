@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from pnde import systems
-from pnde.engines.jax.chain import ChainFactor, ChainJacobian
 from pnde.engines.jax.laws import jacobian
 from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
 from pnde.engines.jax.retraction import retract
-from pnde.engines.jax.structure import DenseJacobian
+from pnde.engines.jax.structures.dense import DenseJacobian
+from pnde.engines.jax.structures.rods import RodsFactor, RodsJacobian
 from pnde.systems.pendulum import to_cartesian
 
 pytestmark = pytest.mark.usefixtures("strict")
@@ -62,7 +62,7 @@ def both(n):
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_operator(n):
     chain, dense = (build(jnp.asarray(states(n)[0])) for build in both(n))
-    assert isinstance(chain, ChainJacobian)
+    assert isinstance(chain, RodsJacobian)
     w, y = jnp.asarray(vectors(n)[0]), jnp.asarray(vectors(n)[1, : 2 * n])
     close(chain.dense(), dense.matrix, 1e-15)
     close(chain.apply(w), dense.apply(w), 1e-14)
@@ -103,7 +103,7 @@ def test_other_methods_are_dense(method):
     chain, dense = both(3)
     u, v = jnp.asarray(states(3)[0]), jnp.asarray(vectors(3)[0])
     factor = factorise(chain(u), None, method)
-    assert not isinstance(factor, ChainFactor)
+    assert not isinstance(factor, RodsFactor)
     close(project(chain(u), v, method=method), project(dense(u), v, method=method), 1e-12)
 
 

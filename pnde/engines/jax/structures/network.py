@@ -19,13 +19,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.laws import operator
-from pnde.engines.jax.structure import (
-    AbstractFactor,
-    AbstractJacobian,
-    Cholesky,
-    DenseJacobian,
-    InverseMetric,
-)
+from pnde.engines.jax.structures.dense import Cholesky, DenseJacobian
+from pnde.engines.jax.structures.jacobian import AbstractFactor, AbstractJacobian, InverseMetric
 from pnde.grids.network import Network
 from pnde.laws import Constraint
 
