@@ -123,7 +123,9 @@ def test_what_has_no_counterpart_is_named_with_its_line():
     def law(u):
         return jax.scipy.special.gammaln(u[0])
 
-    with pytest.raises(EngineError, match=r"'energy' uses 'lgamma' \(test_tracing.py, line \d+\)") as caught:
+    with pytest.raises(
+        EngineError, match=r"'energy' uses 'lgamma' \(test_tracing.py, line \d+\)"
+    ) as caught:
         trace(law, [2], "the law 'energy'")
     assert len(str(caught.value)) <= 300
     line = law.__code__.co_firstlineno + 1

@@ -50,6 +50,9 @@ class Program:
         values = [*inputs, *(xp.asarray(constant, dtype=dtype) for constant in self.constants)]
         for step in self.steps:
             operands = [values[k] for k in step.operands]
+            if step.operation == "affine":
+                # The entries of a matrix stay NumPy's: JAX would trace them.
+                operands[0] = self.constants[step.operands[0] - len(inputs)]
             values.append(OPERATIONS[step.operation](xp, step.integers, *operands))
         return values[self.result]
 
@@ -80,7 +83,7 @@ def _affine(xp: Any, integers: tuple[int, ...], values: Any, constant: Any, *ope
     joined = operands[0] if len(operands) == 1 else xp.concatenate(operands)
     count = len(integers) // 2
     matrix = np.zeros((constant.shape[0], joined.shape[0]))
-    matrix[list(integers[:count]), list(integers[count:])] = np.asarray(values)
+    matrix[list(integers[:count]), list(integers[count:])] = values
     return xp.asarray(matrix, dtype=joined.dtype) @ joined + constant
 
 

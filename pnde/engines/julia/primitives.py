@@ -46,7 +46,9 @@ def _select(tracer: Any, operands: list[Any], params: Any, shape: Any) -> Any:
 def _round(tracer: Any, operands: list[Any], params: Any, shape: Any) -> Any:
     if int(params["rounding_method"]) == 1:  # half to even
         return tracer.emit("round", operands, shape)
-    size = tracer.emit("floor", [tracer.emit("add", [tracer.emit("abs", operands, shape), 0.5], shape)], shape)
+    size = tracer.emit(
+        "floor", [tracer.emit("add", [tracer.emit("abs", operands, shape), 0.5], shape)], shape
+    )
     return tracer.emit("multiply", [tracer.emit("sign", operands, shape), size], shape)
 
 

@@ -219,10 +219,10 @@ class _Tracer:
         indices = _indices(equation.primitive.name, operands)
         data = operands[: len(operands) - len(indices)]
         if equation.primitive.name == "scatter":
-            # The one with its indices between the numbers.
-            operand, *indices, updates = operands
-            data = [operand, updates]
-        ends = np.cumsum([0, *(np.size(x) if not isinstance(x, _Value) else int(np.prod(x.shape)) for x in data)])
+            data = [operands[0], operands[2]]  # the one with its indices between the numbers
+        ends = np.cumsum(
+            [0, *(np.size(x) if not isinstance(x, _Value) else int(np.prod(x.shape)) for x in data)]
+        )
         places = [
             np.arange(start, end).reshape(np.shape(x) if not isinstance(x, _Value) else x.shape)
             for x, start, end in zip(data, ends[:-1], ends[1:], strict=True)
@@ -289,7 +289,9 @@ class _Tracer:
     def _triangular_solve(self, params: Any, operands: list[Any], shape: Any) -> Any:
         """The matrix with its other half made zero, and a plain solve."""
         matrix, right = operands
-        n = int(np.sqrt(np.size(matrix) if not isinstance(matrix, _Value) else np.prod(matrix.shape)))
+        n = int(
+            np.sqrt(np.size(matrix) if not isinstance(matrix, _Value) else np.prod(matrix.shape))
+        )
         places = np.arange(n * n).reshape(n, n)
         row, column = np.indices((n, n))
         inside = row >= column if params["lower"] else row <= column
@@ -393,14 +395,14 @@ def _opened(jaxpr: Any) -> tuple[Any, list[Any]]:
 
 def _indices(name: str, operands: list[Any]) -> list[Any]:
     """Those operands of an operation that moves numbers which say where to."""
+    if name == "scatter":
+        return [operands[1]]
     return operands[MOVING[name] :] if MOVING[name] is not None else []
 
 
 def _evaluated(equation: Any, operands: list[Any]) -> list[np.ndarray]:
     """The outputs of an equation for known operands."""
-    bound = equation.primitive.bind(
-        *(jax.numpy.asarray(x) for x in operands), **equation.params
-    )
+    bound = equation.primitive.bind(*(jax.numpy.asarray(x) for x in operands), **equation.params)
     return [np.asarray(x) for x in (bound if equation.primitive.multiple_results else [bound])]
 
 

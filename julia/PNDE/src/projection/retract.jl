@@ -43,6 +43,13 @@ end
 
 largest(x) = maximum(abs, x; dims = 1)
 
+"Whether a retraction left one of the states u at times t `(B,)` off by more than half of all digits, where others meet c."
+function is_off(law, u, t, c)
+    g = largest(value(law, u, t) .- c)
+    size = largest(c) .+ largest(apply(constraint_jacobian(law, u, t), u))
+    return any(.!(g .<= sqrt(eps(eltype(u))) .* size))
+end
+
 function ChainRulesCore.rrule(::typeof(retract), algorithm, law, metric, u, t, c)
     out = retract(algorithm, law, metric, u, t, c)
     function retract_pullback(cotangent_of_out)
@@ -65,6 +72,7 @@ either.
 inverse_metric(::Nothing, u) = nothing
 inverse_metric(metric::AbstractVector, u) = ignore_derivatives(() -> reshape(1 ./ cast(metric, u), :, 1))
 inverse_metric(metric::AbstractMatrix, u) = ignore_derivatives(() -> reshape(cast(inv(metric), u), size(metric)..., 1))
+inverse_metric(metric::TracedFunction, u) = batched_inverse(metric(u))
 inverse_metric(metric, u) = per_state((u, _) -> inverse(metric(u)), u, zero(eltype(u)))
 
 inverse(M::AbstractVector) = 1 ./ M
