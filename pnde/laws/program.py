@@ -1,8 +1,8 @@
 """Functions of a state as data: what one engine traced, the other evaluates.
 
-A program is a list of steps on flat arrays. Arrays of more dimensions lie in them row by row (C order), and whatever only
-moves numbers about (indexing, slicing, transposing, stacking) is the one operation `take`. No step has a loop or a branch,
-so one evaluation treats a whole batch.
+A program is a list of steps on flat arrays. Arrays of more dimensions lie in them row by row (C order), and whatever
+only moves numbers about (indexing, slicing, transposing, stacking) is the one operation `take`. No step has a loop or a
+branch, so one evaluation treats a whole batch.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _take(xp: Any, positions: tuple[int, ...], *operands: Any) -> Any:
 
 
 def _spread(xp: Any, integers: tuple[int, ...], operand: Any) -> Any:
-    """The transpose of `take`: each number is added at its position, in an array of as many as the last integer says."""
+    """The transpose of `take`: each number is added at its position, in an array as long as the last integer says."""
     *positions, size = integers
     rows = np.zeros((size, len(positions)))
     rows[positions, np.arange(len(positions))] = 1
@@ -79,7 +79,7 @@ def _dot(xp: Any, sizes: tuple[int, ...], x: Any, y: Any) -> Any:
 
 
 def _affine(xp: Any, integers: tuple[int, ...], values: Any, constant: Any, *operands: Any) -> Any:
-    """A x + constant, x the operands one behind the other; the integers are the rows of A's entries, then their columns."""
+    """A x + constant, x the operands one behind the other; the integers are rows, then columns of A's entries."""
     joined = operands[0] if len(operands) == 1 else xp.concatenate(operands)
     count = len(integers) // 2
     matrix = np.zeros((constant.shape[0], joined.shape[0]))

@@ -33,7 +33,7 @@ function named_program(; inputs, constants, constant_ends, operations, operands,
         operation_named(String(operations[k]), between(integers, integer_ends, k)), between(operands, operand_ends, k)
     end
     numbers = [Vector{Float64}(between(constants, constant_ends, k)) for k in 1:(length(constant_ends) - 1)]
-    return Program(length(inputs), numbers, steps, Int(result), Int(clock))
+    return Program(Int(inputs), numbers, steps, Int(result), Int(clock))
 end
 
 is_system(x) = x isa DifferentialAlgebraic

@@ -48,10 +48,10 @@ class JuliaEngine:
 
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         if isinstance(constraint, Stacked):
-            values = [self.law(part, u, t) for part in constraint.parts]
+            parts = [self.law(part, u, t) for part in constraint.parts]
             # What evaluation by the embedded engine leaves behind: the rows of each part.
-            constraint._sizes = tuple(value.shape[1] for value in values)
-            return np.concatenate(values, axis=1)
+            constraint._sizes = tuple(part.shape[1] for part in parts)
+            return np.concatenate(parts, axis=1)
         law = julia_law(constraint, u.shape[1])
         t = np.broadcast_to(t, len(u))
         with julia() as jl:

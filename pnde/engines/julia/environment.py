@@ -1,8 +1,8 @@
 """Which Julia runs, with which packages: the environment that `pnde setup julia` made, or that variables point at.
 
 juliacall reads its settings from variables, once, while it is imported. With `PYTHON_JULIACALL_EXE` and
-`PYTHON_JULIACALL_PROJECT` it starts that Julia in that project as they are; without both it resolves an environment of its
-own over the network. So `pnde setup julia` records both, and `session` sets them before it imports juliacall.
+`PYTHON_JULIACALL_PROJECT` it starts that Julia in that project as they are; without both it resolves an environment of
+its own over the network. So `pnde setup julia` records both, and `session` sets them before it imports juliacall.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from pnde.laws.program import Program, Step
 class JuliaNetwork:
     """A differential-algebraic system M u̇ = f(u), with M a diagonal of zeros and ones.
 
-    - `states`: names `(n,)`; `operation_point`: a state at rest `(n,)`; `moving`: which states have a derivative `(n,)`.
+    - `states`: names `(n,)`; `operation_point`: a state at rest `(n,)`.
+    - `moving`: which states have a derivative `(n,)`.
     - `rows`, `columns`: the entries of ∂f/∂u that can be other than zero, in the rows without a derivative.
     - `colours`: of the states `(n,)`; states of one colour share no such row.
     """
@@ -58,8 +59,8 @@ class JuliaNetwork:
 def julia_network(network: Any) -> JuliaNetwork:
     """A network that is given as code, as a file of code, or as the Julia object.
 
-    **Raises:** `pnde.errors.EngineError` if PowerDynamics is not there, or the code fails; `pnde.errors.GridError` if it
-    gives no network.
+    **Raises:** `pnde.errors.EngineError` if PowerDynamics is not there, or the code fails;
+    `pnde.errors.GridError` if it gives no network.
     """
     missing = _load_powerdynamics()
     try:

@@ -88,7 +88,7 @@ ELEMENTWISE: dict[str, Rule] = {
     "round": _round,
 }
 
-#: What only moves numbers, with how many of the operands are the numbers; the others say where to (`None`: there are none).
+#: What only moves numbers, with how many of the operands are numbers; the others say where to. `None`: all are numbers.
 MOVING: dict[str, int | None] = {
     **dict.fromkeys(("reshape", "squeeze", "transpose", "broadcast_in_dim", "slice", "rev")),
     **dict.fromkeys(("concatenate", "pad", "stack", "unstack", "split", "expand_dims", "tile")),

@@ -17,25 +17,30 @@ from pnde.laws.program import Program
 
 
 def julia_program(program: Program) -> Any:
-    """A program on the Julia side. Only flat arrays and names cross."""
+    """A program on the Julia side."""
+    with julia() as jl:
+        return jl.named_program(**flat_program(program))
+
+
+def flat_program(program: Program) -> dict[str, Any]:
+    """A program as what crosses: names, and flat arrays with where each part of them ends. Numbers count from 1."""
 
     def ends(lengths: Any) -> np.ndarray:
         return np.array([0, *accumulate(lengths)], np.int64)
 
     steps, constants = program.steps, program.constants
-    with julia() as jl:
-        return jl.named_program(
-            inputs=np.array(program.inputs, np.int64),
-            constants=np.concatenate([np.zeros(0), *constants]),
-            constant_ends=ends(map(len, constants)),
-            operations=[step.operation for step in steps],
-            operands=np.array([1 + k for step in steps for k in step.operands], np.int64),
-            operand_ends=ends(len(step.operands) for step in steps),
-            integers=np.array([k for step in steps for k in step.integers], np.int64),
-            integer_ends=ends(len(step.integers) for step in steps),
-            result=1 + program.result,
-            clock=0 if program.clock is None else 1 + program.clock,
-        )
+    return {
+        "inputs": len(program.inputs),
+        "constants": np.concatenate([np.zeros(0), *constants]),
+        "constant_ends": ends(map(len, constants)),
+        "operations": [step.operation for step in steps],
+        "operands": np.array([1 + k for step in steps for k in step.operands], np.int64),
+        "operand_ends": ends(len(step.operands) for step in steps),
+        "integers": np.array([k for step in steps for k in step.integers], np.int64),
+        "integer_ends": ends(len(step.integers) for step in steps),
+        "result": 1 + program.result,
+        "clock": 0 if program.clock is None else 1 + program.clock,
+    }
 
 
 def traced_law(constraint: Constraint, n: int) -> Any:

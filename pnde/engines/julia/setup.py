@@ -21,9 +21,9 @@ def setup(gpu: bool = False, powerdynamics: bool = False, magma: str | None = No
     """Install Julia and its packages, load them once, and remember where they are.
 
     juliapkg finds a Julia on the machine or downloads one. What it installs is said to it here, and not by a file
-    `juliapkg.json`: it reads every such file that it sees, a checkout's and an installed package's, and refuses two that
-    name different folders. Loading once in a process of its own compiles the packages, which takes minutes, and shows that
-    they work.
+    `juliapkg.json`: it reads every such file that it sees, a checkout's and an installed package's, and refuses two
+    that name different folders. Loading once in a process of its own compiles the packages, which takes minutes, and
+    shows that they work.
 
     **Arguments:**
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ class _Tracer:
         return self._constant_numbers[key]
 
     def emit(
-        self, operation: str, operands: Sequence[Any], shape: Any, integers: Sequence[int] = ()
+        self, operation: str, operands: Sequence[Any], shape: Any, integers: Iterable[int] = ()
     ) -> _Value:
         """One more step, unless the same was there before."""
         step = Step(
@@ -202,8 +202,8 @@ class _Tracer:
 
     def _missing(self, name: str, where: str) -> EngineError:
         return EngineError(
-            f"{self._what} uses {name!r}{where}, for which the julia engine has no counterpart: write it in another way, "
-            'give a twin (julia="u -> ..."), or use engine="jax"'
+            f"{self._what} uses {name!r}{where}, for which the julia engine has no counterpart: write it in another "
+            'way, give a twin (julia="u -> ..."), or use engine="jax"'
         )
 
     def _as_large(self, x: Any, shape: tuple[int, ...]) -> Any:
@@ -218,8 +218,9 @@ class _Tracer:
         """Whatever moves numbers, done with their positions in place of them."""
         indices = _indices(equation.primitive.name, operands)
         data = operands[: len(operands) - len(indices)]
-        if equation.primitive.name == "scatter":
-            data = [operands[0], operands[2]]  # the one with its indices between the numbers
+        scatters = equation.primitive.name == "scatter"
+        if scatters:
+            data = [operands[0], operands[2]]  # its indices are between the numbers
         ends = np.cumsum(
             [0, *(np.size(x) if not isinstance(x, _Value) else int(np.prod(x.shape)) for x in data)]
         )
@@ -227,7 +228,8 @@ class _Tracer:
             np.arange(start, end).reshape(np.shape(x) if not isinstance(x, _Value) else x.shape)
             for x, start, end in zip(data, ends[:-1], ends[1:], strict=True)
         ]
-        outputs = _evaluated(equation, [places[0], *indices, *places[1:]] if indices else places)
+        moved = [places[0], *indices, places[1]] if scatters else [*places, *indices]
+        outputs = _evaluated(equation, moved)
         if any((out < 0).any() for out in outputs):
             # An index out of bounds, where JAX puts NaN.
             data, outputs = [*data, np.nan], [np.where(out < 0, ends[-1], out) for out in outputs]

@@ -12,6 +12,7 @@ from pnde.engines import Batch, Status, Step
 from pnde.engines.julia.arrays import to_julia, to_python
 from pnde.engines.julia.models import flat, julia_model, julia_settings, unflat
 from pnde.engines.julia.session import julia
+from pnde.engines.rank import check_rows
 from pnde.errors import RunError
 from pnde.models import Model, Weights
 
@@ -31,6 +32,14 @@ class JuliaTraining:
         self._model, precision = model, settings.precision
         self._train = [julia_segments(batch, precision) for batch in train]
         self._valid = [julia_segments(batch, precision) for batch in valid]
+        law = model.constraint
+        if law is not None and model.config.method != "nde":
+            with julia() as jl:
+                the_model = julia_model(model, precision)
+                rcond = [to_python(jl.conditions(the_model, batch)) for batch in self._train]
+            check_rows(
+                np.concatenate(rcond), model.config.projection.method, f"the law {law.label!r}"
+            )
         moments = None if state is None else _moments(model, state, precision)
         the_model = julia_model(model, precision)
         with julia() as jl:
