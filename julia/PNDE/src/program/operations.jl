@@ -54,12 +54,12 @@ end
 "The numbers at positions in the operands, one behind the other."
 struct Take
     positions::Union{UnitRange{Int}, Vector{Int}}
+
+    function Take(positions)
+        whole = isempty(positions) ? (1:0) : (first(positions):last(positions))
+        return new(positions == whole ? whole : Vector{Int}(positions))
+    end
 end
-function Take(positions::Vector{Int})
-    whole = isempty(positions) ? (1:0) : (first(positions):last(positions))
-    return Take(positions == whole ? whole : positions)
-end
-Take(positions::Vector) = Take(Vector{Int}(positions))
 (op::Take)(x) = x[op.positions, :]
 (op::Take)(xs...) = joined(xs...)[op.positions, :]
 
