@@ -101,7 +101,7 @@ class JuliaEngine:
         law, dtype = julia_law(constraint, u0.shape[1]), settings.precision
         arrays = [to_julia(array, dtype) for array in (u0, velocity)]
         with julia() as jl:
-            return trajectories_of(jl.push(law, *arrays, duration, julia_settings(settings)))
+            return trajectories_of(jl.push_along(law, *arrays, duration, julia_settings(settings)))
 
     def rollout(
         self,

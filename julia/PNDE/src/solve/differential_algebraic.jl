@@ -13,9 +13,7 @@ Büttner et al. (2022), Ambient forcing.
 function ambient_forcing(system::DifferentialAlgebraic, push; τ = 0.2)
     law = AlgebraicRows(system)
     start = repeat(system.operation_point, 1, size(push, 2))
-    field(u, push, s) = project(constraint_jacobian(law, u, 0.0), push)
-    problem = ODEProblem{false}(field, start, (0.0, τ), push)
-    out = solve(problem, Tsit5(); reltol = 1.0e-9, abstol = 1.0e-9, save_everystep = false).u[end]
+    out = push_along(law, start, push, τ, Settings(; rtol = 1.0e-9, atol = 1.0e-9)).u[:, 2, :]
     return retract(CholeskyProjection(), law, nothing, out, 0.0, zeros(count(!, system.moving), size(push, 2)))
 end
 

@@ -41,7 +41,7 @@ function integrate_one!(out, b, rhs!, u0, times, settings, law)
         end
     end
     record!(out, b, solution, saved)
-    if law !== nothing && settings.retract !== :never && out.status[b] == Int8(OK) && is_off(law, saved, times, c)
+    if law !== nothing && settings.retract !== :never && out.status[b] == Int8(OK) && !all(is_on_manifold(law, saved, times[1:size(saved, 2)], c))
         out.status[b] = Int8(OFF_MANIFOLD)
     end
     return out

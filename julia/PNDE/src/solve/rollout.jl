@@ -71,7 +71,7 @@ function rollout_one!(out, b, model, θ, u0, times, c, settings)
         end
     end
     record!(out, b, solution, saved)
-    if retracted && out.status[b] == Int8(OK) && is_off(law, saved, times, c)
+    if retracted && out.status[b] == Int8(OK) && !all(is_on_manifold(law, saved, times[1:size(saved, 2)], c))
         out.status[b] = Int8(OFF_MANIFOLD)
     end
     if projected && rank_is_lost(model, saved, times)
