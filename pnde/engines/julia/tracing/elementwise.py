@@ -1,4 +1,4 @@
-"""JAX's primitives that have a counterpart among the operations of a program."""
+"""Rules for what is done element by element."""
 
 from __future__ import annotations
 
@@ -7,11 +7,34 @@ from typing import Any
 
 import numpy as np
 
-Rule = Callable[[Any, list[Any], Any, Any], Any]
+from pnde.engines.julia.tracing.rules import Rule, shapes
+from pnde.engines.julia.tracing.steps import places, shape_of, size_of
+
+
+def _rule(of: Callable[[Any, list[Any], Any, Any], Any]) -> Rule:
+    """The rule of a function of (tracer, operands, params, shape of the output)."""
+
+    def rule(tracer: Any, equation: Any, operands: list[Any]) -> list[Any]:
+        (shape,) = shapes(equation)
+        return [of(tracer, [_as_large(tracer, x, shape) for x in operands], equation.params, shape)]
+
+    return rule
+
+
+def _as_large(tracer: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    """x in a shape that its own stretches to; one number alone is left as it is."""
+    own = shape_of(x)
+    if size_of(x) == 1 or own == shape:
+        return x
+    return tracer.take([x], np.broadcast_to(places(own), shape))
 
 
 def _same(operation: str) -> Rule:
-    return lambda tracer, operands, params, shape: tracer.emit(operation, operands, shape)
+    return _rule(lambda tracer, operands, params, shape: tracer.emit(operation, operands, shape))
+
+
+def _unchanged(tracer: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    return list(operands)
 
 
 def _integer_pow(tracer: Any, operands: list[Any], params: Any, shape: Any) -> Any:
@@ -57,12 +80,13 @@ def _clamp(tracer: Any, operands: list[Any], params: Any, shape: Any) -> Any:
     return tracer.emit("minimum", [tracer.emit("maximum", [low, x], shape), high], shape)
 
 
-#: Element by element.
-ELEMENTWISE: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
     **{name: _same(name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "abs")},
     **{name: _same(name) for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt")},
     **{name: _same(name) for name in ("exp", "exp2", "expm1", "log", "log1p", "cbrt", "rsqrt")},
     **{name: _same(name) for name in ("sign", "floor", "ceil", "logistic", "not", "and", "or")},
+    **dict.fromkeys(("copy", "copy_p", "stop_gradient", "optimization_barrier"), _unchanged),
+    "reduce_precision": _unchanged,
     "add": _same("add"),
     "add_any": _same("add"),
     "sub": _same("subtract"),
@@ -80,34 +104,10 @@ ELEMENTWISE: dict[str, Rule] = {
     "eq": _same("equal"),
     "ne": _same("not_equal"),
     "is_finite": _same("isfinite"),
-    "integer_pow": _integer_pow,
-    "square": _square,
-    "convert_element_type": _convert,
-    "select_n": _select,
-    "clamp": _clamp,
-    "round": _round,
+    "integer_pow": _rule(_integer_pow),
+    "square": _rule(_square),
+    "convert_element_type": _rule(_convert),
+    "select_n": _rule(_select),
+    "clamp": _rule(_clamp),
+    "round": _rule(_round),
 }
-
-#: What only moves numbers, with how many of the operands are numbers; the others say where to. `None`: all are numbers.
-MOVING: dict[str, int | None] = {
-    **dict.fromkeys(("reshape", "squeeze", "transpose", "broadcast_in_dim", "slice", "rev")),
-    **dict.fromkeys(("concatenate", "pad", "stack", "unstack", "split", "expand_dims", "tile")),
-    "dynamic_slice": 1,
-    "gather": 1,
-    "dynamic_update_slice": 2,
-}
-
-#: Over axes.
-REDUCING: dict[str, str] = {
-    "reduce_sum": "sum",
-    "reduce_prod": "product",
-    "reduce_max": "largest",
-    "reduce_min": "smallest",
-    "reduce_and": "all",
-    "reduce_or": "any",
-    "argmax": "argmax",
-    "argmin": "argmin",
-}
-
-#: Along one axis, with a result of the same shape.
-RUNNING: dict[str, str] = {"cumsum": "cumsum", "cumprod": "cumprod", "sort": "sort"}
