@@ -43,8 +43,6 @@ class Constraint:
 
     #: How ∂h/∂u is built, if it is more than a dense array; see `pnde.engines.jax.structures`.
     structure: Any = None
-    #: The twin for the julia engine itself, where it is a Julia object already.
-    julia_object: Any = None
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ class Rods(Constraint):
             names=[f"squared length of {rod}" for rod in rods]
             + [f"stretching of {rod}" for rod in rods],
             states=states,
-            julia="NPendulum",
+            julia="Rods",
         )
         self.structure = RodsStructure()
 

@@ -1,20 +1,5 @@
 """
-    NPendulum()
-
-A chain of N unit rods (paper, Sec. IV B), state [x₁ … x_N, y₁ … y_N, ẋ₁ … ẋ_N, ẏ₁ … ẏ_N], bob 0 at rest at the origin.
-The law has the rows ‖Δqᵢ‖² (= 1), then Δqᵢ·Δq̇ᵢ (= 0), with Δqᵢ = qᵢ - qᵢ₋₁ (paper, Eq. 27-28).
-"""
-struct NPendulum <: AbstractConstraint end
-
-function value(law::NPendulum, u, t)
-    (; a, b, c, d) = constraint_jacobian(law, u, t)
-    return vcat(a .^ 2 .+ b .^ 2, a .* c .+ b .* d)
-end
-
-constraint_jacobian(::NPendulum, u, t) = ChainJacobian(map(difference, quarters(u))...)
-
-"""
-    ChainJacobian(a, b, c, d)
+    RodsJacobian(a, b, c, d)
 
 G = [2D_a 2D_b 0 0; D_c D_d D_a D_b], D_x = diag(x) D, of a chain with the links (a, b) and their rates (c, d), all
 `(N, B)`; D takes the difference to the link before (paper, Appendix I).
@@ -22,22 +7,22 @@ G = [2D_a 2D_b 0 0; D_c D_d D_a D_b], D_x = diag(x) D, of a chain with the links
 Each row of G meets only those of the neighbouring links, so the Gram matrix is block tridiagonal, with 2 × 2 blocks when
 the two rows of a link are put together, and is factored in O(N).
 """
-struct ChainJacobian{M <: AbstractMatrix} <: AbstractJacobian
+struct RodsJacobian{M <: AbstractMatrix} <: AbstractJacobian
     a::M
     b::M
     c::M
     d::M
 end
 
-no_velocity(G::ChainJacobian, b) = zeros_like(b, 4 * size(G.a, 1), size(b, 2))
+no_velocity(G::RodsJacobian, b) = zeros_like(b, 4 * size(G.a, 1), size(b, 2))
 
-function apply(G::ChainJacobian, w::AbstractMatrix)
+function apply(G::RodsJacobian, w::AbstractMatrix)
     x, y, vx, vy = map(difference, quarters(w))
     (; a, b, c, d) = G
     return vcat(2 .* (a .* x .+ b .* y), c .* x .+ d .* y .+ a .* vx .+ b .* vy)
 end
 
-function transpose_apply(G::ChainJacobian, z::AbstractMatrix)
+function transpose_apply(G::RodsJacobian, z::AbstractMatrix)
     position, velocity = halves(z)
     (; a, b, c, d) = G
     return vcat(
@@ -48,7 +33,7 @@ function transpose_apply(G::ChainJacobian, z::AbstractMatrix)
     )
 end
 
-function dense(G::ChainJacobian)
+function dense(G::RodsJacobian)
     N, B = size(G.a)
     D = cast([(i == j) - (i == j + 1) for i in 1:N, j in 1:N], G.a)
     A, B_, C, D_ = map(x -> reshape(x, N, 1, B) .* D, (G.a, G.b, G.c, G.d))
@@ -56,21 +41,21 @@ function dense(G::ChainJacobian)
     return vcat(hcat(2 .* A, 2 .* B_, O, O), hcat(C, D_, A, B_))
 end
 
-function cotangent(G::ChainJacobian, y, w, z, x)
-    parts = map(chain_cotangent(y, w), chain_cotangent(z, x)) do first, second
+function cotangent(G::RodsJacobian, y, w, z, x)
+    parts = map(rods_cotangent(y, w), rods_cotangent(z, x)) do first, second
         -(first .+ second)
     end
     return Tangent{typeof(G)}(; a = parts[1], b = parts[2], c = parts[3], d = parts[4])
 end
 
 "The derivatives of yᵀG w with respect to a, b, c and d."
-function chain_cotangent(y, w)
+function rods_cotangent(y, w)
     position, velocity = halves(y)
     x, y, vx, vy = map(difference, quarters(w))
     return 2 .* position .* x .+ velocity .* vx, 2 .* position .* y .+ velocity .* vy, velocity .* x, velocity .* y
 end
 
-tangent_operator(G::ChainJacobian, Ġ) = ChainJacobian(map(
+tangent_operator(G::RodsJacobian, Ġ) = RodsJacobian(map(
     (part, change) -> change isa AbstractZero ? zero(part) : unthunk(change),
     (G.a, G.b, G.c, G.d), (Ġ.a, Ġ.b, Ġ.c, Ġ.d),
 )...)
@@ -79,7 +64,7 @@ tangent_operator(G::ChainJacobian, Ġ) = ChainJacobian(map(
 The Cholesky factor of the block tridiagonal Gram matrix. Link i has the block [p 0; q r] on the diagonal and the block
 [e f; g h] to the left of it, all `(N, B)`. `position` and `velocity` are the squared lengths of its two rows.
 """
-struct ChainFactor{M}
+struct RodsFactor{M}
     p::M
     q::M
     r::M
@@ -91,7 +76,7 @@ struct ChainFactor{M}
     velocity::M
 end
 
-function factorise(::CholeskyProjection, G::ChainJacobian, ::Nothing)
+function factorise(::CholeskyProjection, G::RodsJacobian, ::Nothing)
     (; a, b, c, d) = G
     N = size(a, 1)
     # The first link hangs on a bob that does not move.
@@ -118,10 +103,10 @@ function factorise(::CholeskyProjection, G::ChainJacobian, ::Nothing)
         q[i:i, :] ./= p[i:i, :]
         r[i:i, :] .= positive_root.(r[i:i, :] .- q[i:i, :] .^ 2)
     end
-    return ChainFactor(p, q, r, e, f, g, h, position, velocity)
+    return RodsFactor(p, q, r, e, f, g, h, position, velocity)
 end
 
-function solve!(factor::ChainFactor, x)
+function solve!(factor::RodsFactor, x)
     (; p, q, r, e, f, g, h) = factor
     N = size(p, 1)
     position, velocity = view(x, 1:N, :), view(x, (N + 1):(2N), :)
@@ -147,7 +132,7 @@ function solve!(factor::ChainFactor, x)
 end
 
 # The pivots of the row-scaled Gram matrix.
-function reciprocal_condition(factor::ChainFactor)
+function reciprocal_condition(factor::RodsFactor)
     return ratio(vcat(factor.p .^ 2 ./ factor.position, factor.r .^ 2 ./ factor.velocity))
 end
 

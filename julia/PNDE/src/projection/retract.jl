@@ -33,12 +33,12 @@ end
 """
     is_on_manifold(law, u, t, c)
 
-Which states u `(n, B)` are at h(u, t) = c, to far more than Newton's method leaves where it converges: 1e-9 of the size of
-c and of the products that h is made of.
+Which states u `(n, B)` are at h(u, t) = c, to far more than Newton's method leaves where it converges: in double precision
+1e-9 of the size of c and of the products that h is made of.
 """
 function is_on_manifold(law, u, t, c)
     scale = largest(c) .+ largest(apply(constraint_jacobian(law, u, t), u))
-    return largest(value(law, u, t) .- c) .<= 1.0e-9 .* scale
+    return largest(value(law, u, t) .- c) .<= max(1.0e-9, 100 * eps(eltype(u))) .* scale
 end
 
 largest(x) = maximum(abs, x; dims = 1)
@@ -65,6 +65,7 @@ either.
 inverse_metric(::Nothing, u) = nothing
 inverse_metric(metric::AbstractVector, u) = ignore_derivatives(() -> reshape(1 ./ cast(metric, u), :, 1))
 inverse_metric(metric::AbstractMatrix, u) = ignore_derivatives(() -> reshape(cast(inv(metric), u), size(metric)..., 1))
+inverse_metric(metric::TracedFunction, u) = batched_inverse(metric(u))
 inverse_metric(metric, u) = per_state((u, _) -> inverse(metric(u)), u, zero(eltype(u)))
 
 inverse(M::AbstractVector) = 1 ./ M
