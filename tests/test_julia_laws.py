@@ -1,4 +1,4 @@
-"""Laws in the julia engine: twins, and functions that are traced. They are the embedded engine's, in all derivatives."""
+"""Laws in the julia engine, twins and functions that are traced: those of the embedded engine, with all derivatives."""
 
 from dataclasses import replace
 
