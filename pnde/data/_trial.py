@@ -62,6 +62,11 @@ def _ask(question: dict[str, object], seconds: float) -> str | None:
         line = process.stdout.readline()
     except OSError:
         line = ""
+    except (
+        BaseException
+    ):  # interrupted: the answer that is still to come must not be the next one's
+        process.kill()
+        raise
     finally:
         timer.cancel()
     try:
