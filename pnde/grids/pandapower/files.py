@@ -136,6 +136,8 @@ def _frame(value: Mapping[str, Any], file: str, name: str) -> Any:
             raise ValueError("no columns, index and data")
         if {"columns", "index", "data"} <= set(held):
             columns = [str(column) for column in held["columns"]]
+            if len(held["index"]) != len(held["data"]):  # pandas would repeat a single row
+                raise ValueError(f"{len(held['index'])} rows by index, {len(held['data'])} by data")
             table = pd.DataFrame(held["data"], index=held["index"], columns=columns)
         else:
             table = pd.DataFrame(held)
