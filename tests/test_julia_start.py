@@ -345,6 +345,35 @@ def test_settings_that_it_cannot_follow_are_refused():
     engine.check(pnde.Config.make(**{"rollout.solver": "kvaerno5"}))
 
 
+def test_the_page_s_table_of_what_is_refused_is_true():
+    """docs/engines.md: each setting with the values that are refused, in quotes, or all but one."""
+    import re
+    from typing import get_args
+
+    from pnde.config import NetworkConfig, TrainingSolverConfig
+    from pnde.engines.julia.engine import JuliaEngine
+
+    page = (Path(__file__).parents[1] / "docs" / "engines.md").read_text(encoding="utf-8")
+    table = page[page.index("## What the julia engine refuses") :]
+    listed = {}
+    for setting, cell in re.findall(r"^\| `(\w+\.\w+)` \| ([^|]*) \|", table, re.MULTILINE):
+        values, all_but = set(re.findall(r'"(\w+)"', cell)), cell.startswith("all but")
+        listed[setting] = (values, all_but)
+    engine, refused = JuliaEngine(), {}
+    for section, kind in (("solver", TrainingSolverConfig), ("network", NetworkConfig)):
+        for name, field in kind.model_fields.items():
+            choices = get_args(field.annotation)
+            for value in choices if all(isinstance(choice, str) for choice in choices) else ():
+                try:
+                    engine.check(pnde.Config.make(**{f"{section}.{name}": value}))
+                except ConfigError:
+                    refused.setdefault(f"{section}.{name}", set()).add(value)
+                settings = listed.get(f"{section}.{name}", (set(), False))
+                told = (value in settings[0]) != settings[1]
+                assert told == (value in refused.get(f"{section}.{name}", set())), (name, value)
+    assert refused.keys() == listed.keys()
+
+
 def test_asking_whether_it_is_set_up_starts_nothing(place):
     code = """
     import sys

@@ -6,7 +6,6 @@ import logging
 import subprocess
 from pathlib import Path
 
-import pnde
 from pnde.engines.julia.environment import UUID, Environment, record
 from pnde.errors import EngineError
 
@@ -62,7 +61,7 @@ def package_folder() -> Path:
 
     **Raises:** `pnde.errors.EngineError` if it is in neither place.
     """
-    home = Path(pnde.__file__).resolve().parent
+    home = Path(__file__).resolve().parents[2]
     for folder in (home / "julia" / "PNDE", home.parent / "julia" / "PNDE"):
         if (folder / "Project.toml").is_file():
             return folder
