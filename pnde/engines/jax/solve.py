@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,6 +21,9 @@ SOLVERS: dict[str, Any] = {
     "dopri8": diffrax.Dopri8,
     "kvaerno5": diffrax.Kvaerno5,
 }
+
+# Not the one that equinox jits: it would keep each field, and what that is made of, for as long as the process lives.
+_diffeqsolve = inspect.unwrap(diffrax.diffeqsolve)
 
 Retraction = Callable[[Any, Array, Any], Array]
 """(t, u, args) ↦ u on the manifold."""
@@ -82,7 +86,7 @@ def solve(
             controller = diffrax.ClipStepSizeController(controller, step_ts=times)
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
-    solution = diffrax.diffeqsolve(
+    solution = _diffeqsolve(
         terms,
         solver,
         t0=times[0],

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from pnde.engines import Batch, Status, Step
 from pnde.engines.jax import fields
 from pnde.engines.jax.numerics import numerics
+from pnde.engines.jax.programs import of_model
 from pnde.engines.jax.projection import check_rows
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, solve
@@ -154,7 +155,7 @@ class JaxTraining:
         return {"count": count, "recent_steps": self._slots.recent_steps(), **arrays}
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+@of_model(static_argnums=(0,), donate_argnums=(1, 2))
 def step(model, slots, parameters, adam, segments, rate):
     """One step of the optimiser; nothing changes if the steps of the solver did not fit into `slots`."""
     before = parameters, adam
@@ -176,14 +177,14 @@ def step(model, slots, parameters, adam, segments, rate):
     return parameters, adam, value, norm, status, steps
 
 
-@partial(jax.jit, static_argnums=0)
+@of_model()
 def _conditions(model, t, u):
     # No more factors at a time than in a step of training.
     size = min(len(u), model.config.optimiser.batch_size)
     return jax.lax.map(lambda x: fields.condition_of(model, *x), (t, u), batch_size=size)
 
 
-@partial(jax.jit, static_argnums=0)
+@of_model()
 def _valid_loss(model, parameters, segments):
     loss, solution = batch_loss(model, parameters, segments)
     return loss, jnp.mean(solution.steps, dtype=loss.dtype), _worst(solution)
