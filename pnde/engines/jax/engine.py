@@ -228,12 +228,18 @@ def _rollout(model, settings, parameters, u0, times, c):
             settings,
             retraction if constrained else None,
             None if law is None else law.domain,
+            spread=model.std,
         )
         if not constrained:
             return solution
         rank = jax.vmap(lambda u, t: _rank_margin(model, u, t))(solution.u, times)
         singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
-        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, solution.status))
+        status = solution.status
+        if settings.retract != "never":
+            on = jax.vmap(lambda u, t: is_on_manifold(law, u, t, c))(solution.u, times)
+            off = jnp.any(jnp.all(jnp.isfinite(solution.u), axis=1) & ~on)
+            status = jnp.where((status == Status.OK) & off, Status.OFF_MANIFOLD, status)
+        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, status))
 
     return jax.vmap(one)(u0, times, c)
 

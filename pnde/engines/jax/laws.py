@@ -67,7 +67,9 @@ def drift(constraint: Constraint, u: Float[Array, " n"], t: Any) -> Float[Array,
     """∂h/∂t, or `None` for a law that does not depend on time."""
     if not constraint.time_dependent:
         return None
-    t = jnp.asarray(t, dtype=u.dtype)
+    if not jnp.issubdtype(jnp.result_type(t), jnp.floating):
+        t = jnp.asarray(t, dtype=u.dtype)
+    t = jnp.asarray(t)  # in its own precision, which may be higher than the state's
     return jax.jvp(lambda t: value(constraint, u, t), (t,), (jnp.ones_like(t),))[1]
 
 

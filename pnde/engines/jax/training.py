@@ -29,7 +29,8 @@ _ADAM = optax.scale_by_adam()
 class Segments(NamedTuple):
     """Segments on the device.
 
-    - `u`: `(S, k+1, n)`; `c`: targets `(S, m)`; `start`: the time of the first point `(S,)`.
+    - `u`: `(S, k+1, n)`; `c`: targets `(S, m)`.
+    - `start`: the time of the first point `(S,)`, in float64: seconds of an epoch have no digits left in float32.
     - `grid`: times relative to the start: `(k+1,)` where all segments share them, else `(S, k+1)`.
     - `share`: weight of each segment in the mean `(S,)`; 0 for padding.
     - `known`: 1 for the predicted entries that were measured, 0 for the others; `None` if all were.
@@ -45,9 +46,10 @@ class Segments(NamedTuple):
 
 def on_device(batch: Batch, dtype: Any) -> Segments:
     """A batch as the engine holds it."""
-    arrays = (batch.u, batch.c, batch.start, batch.grid, batch.share)
+    arrays = (batch.u, batch.c, batch.grid, batch.share)
     known = None if batch.known is None else jnp.asarray(batch.known[:, 1:], dtype)
-    u, c, start, grid, share = (jnp.asarray(array, dtype) for array in arrays)
+    u, c, grid, share = (jnp.asarray(array, dtype) for array in arrays)
+    start = jnp.asarray(batch.start, jnp.float64)
     return Segments(u, c, start, grid, share, known)
 
 
@@ -66,19 +68,23 @@ def batch_loss(
 
     def field(t, u, args):
         parameters, start, c = args
-        return fields.velocity(model, parameters, start + t, u, c)
+        return fields.velocity(model, parameters, start + t.astype(start.dtype), u, c)
 
     def retraction(t, u, args):
         _, start, c = args
         on_manifold = partial(retract, law, model.metric, model.config.projection.method)
-        return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(u, start + t, c)
+        return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(
+            u, start + t.astype(start.dtype), c
+        )
 
     def run(u0, start, grid, c):
         args, retracting = (parameters, start, c), None if law is None else retraction
         if slots is not None and grid.ndim == 1:
             size = slot_bytes(model, u0)
-            return solve_storing(field, u0, grid, args, settings, slots, size, retracting)
-        return solve(field, u0, grid, args, settings, retracting)
+            return solve_storing(
+                field, u0, grid, args, settings, slots, size, retracting, model.std
+            )
+        return solve(field, u0, grid, args, settings, retracting, spread=model.std)
 
     u, c, start, grid, share, known = segments
     if grid.ndim == 1:
