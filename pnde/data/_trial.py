@@ -72,6 +72,8 @@ def _ask(question: dict[str, object], seconds: float) -> str | None:
     try:
         return str(json.loads(line))
     except ValueError:
+        process.kill()
+        process.wait()  # so that it is seen to have ended when the next file comes
         return None
 
 

@@ -247,10 +247,10 @@ def test_ten_thousand_columns_take_linear_time(read):
     def seconds(count):
         rows = [",".join(str(row * count + k) for k in range(count + 1)) for row in range(3)]
         text = "\n".join([",".join(["time", *(f"s{k}" for k in range(count))]), *rows])
-        began = time.perf_counter()
+        began = time.process_time()
         ds = read(text)
         assert ds.sizes["state"] == count
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     seconds(100)
-    assert seconds(10_000) < 20 * max(seconds(1_000), 0.05)
+    assert seconds(10_000) < 30 * max(seconds(1_000), 0.02)
