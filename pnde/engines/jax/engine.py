@@ -21,7 +21,7 @@ from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project, rank_margin
 from pnde.engines.jax.retraction import is_on_manifold, retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
-from pnde.engines.jax.training import JaxTraining, batch_loss, on_device
+from pnde.engines.jax.training import JaxTraining, batch_loss, can_guard, on_device
 from pnde.laws import Constraint
 from pnde.models import Model, Weights
 
@@ -132,7 +132,10 @@ class JaxEngine:
         dtype = jnp.dtype(model.config.solver.precision)
         parameters = fields.parameters(weights, dtype)
         segments = on_device(batch, dtype)
-        (loss, _), gradient = _loss_and_gradient(model, parameters, segments)
+        (loss, _), gradient = _loss_and_gradient(model, False, parameters, segments)
+        finite = all(jnp.isfinite(g).all() for g in jax.tree.leaves(gradient))
+        if jnp.isfinite(loss) and not finite and can_guard(model):
+            (loss, _), gradient = _loss_and_gradient(model, True, parameters, segments)
         return float(loss), fields.weights(gradient)
 
     @numerics()
@@ -254,9 +257,9 @@ def _velocity(model, parameters, t, u, c):
     return jax.vmap(lambda t, u, c: fields.velocity(model, parameters, t, u, c))(t, u, c)
 
 
-@of_model()
-def _loss_and_gradient(model, parameters, segments):
-    loss = functools.partial(batch_loss, model)
+@of_model(static_argnums=(0,))
+def _loss_and_gradient(model, guard, parameters, segments):
+    loss = functools.partial(batch_loss, model, guard=guard)
     return jax.value_and_grad(loss, has_aux=True)(parameters, segments)
 
 
