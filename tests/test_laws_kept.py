@@ -20,6 +20,10 @@ from pnde.laws import (
 )
 
 
+def moving(u, t):
+    return u[0] - t
+
+
 def four_states(u):
     return u[0] * u[3]
 

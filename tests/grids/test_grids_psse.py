@@ -15,6 +15,7 @@ from raw_files import (
     SHUNTS,
     TRANSFORMER,
     case,
+    of_version,
     read,
     transformer,
 )
@@ -188,51 +189,6 @@ def test_what_stays_as_the_file_has_it_is_said_once(tmp_path, caplog):
 
 # The same grid in every version: fixed shunts with the buses up to 30, switched shunts elsewhere and
 # with other fields, names of branches, rates, switches, settings of the system.
-def of_version(version):
-    rates = "0," * (12 if version >= 34 else 3)
-    shunts = "0.0,19.0," if version <= 30 else ""
-    buses = (
-        f"1,'A',110.0,3,{shunts.replace('19', '0')}1,1,{'' if version <= 30 else '1,'}1.02,0.0\n"
-        f"2,'B',110.0,2,{shunts.replace('19', '0')}1,1,{'' if version <= 30 else '1,'}1.0,0.0\n"
-        f"3,'C',110.0,1,{shunts}1,1,{'' if version <= 30 else '1,'}1.0,0.0\n"
-    )
-    loads = "3,'1',1,1,1,60.0,20.0,0,0,0,0,1\n"
-    node, base = ("0,", "0,") if version >= 35 else ("", "")
-    machines = "".join(
-        f"{n},'1',{p},0,300,-300,{v},0,{node}100,0,1,0,0,1,1,100,250,0,{base}1,1\n"
-        for n, p, v in ((1, 0, 1.02), (2, 40, 1.01))
-    )
-    name = "'a line'," if version >= 34 else ""
-    met = "" if version <= 30 else "1,"
-    branches = "".join(
-        f"{i},{j},'1',0.01,0.1,0.02,{name}{rates}0,0,0,0,1,{met}0,1,1\n"
-        for i, j in ((1, 2), (2, 3))
-    )
-    switches = "1,3,'1',0.1," + 12 * "0," + "1,1,1,2,'switch'\n"
-    plain = "1,3,'1',0,0.1,0," + name + rates + "0,0,0,0,1\n"
-    control = "0,0," + node + "1.1,0.9,1.1,0.9,33,0,0,0,0"
-    transformer = (
-        f"1,3,0,'1',1,1,1,0,0,2,'T',1,1,1\n0.002,0.05,100\n1.02,0,30,{rates}{control}\n1,0\n"
-    )
-    switched = {
-        29: "3,1,1.1,0.9,0,'',7.0,1,7.0\n", 30: "3,1,1.1,0.9,0,100,'',7.0,1,7.0\n",
-        31: "3,1,1.1,0.9,0,100,'',7.0,1,7.0\n", 35: "3,'1',1,0,1,1.1,0.9,0,0,100,'',7.0,1,1,7.0\n",
-    }.get(version, "3,1,0,1,1.1,0.9,0,100,'',7.0,1,7.0\n")  # fmt: skip
-    fixed = ["3,'1',1,0.0,19.0\n"] if version > 30 else []
-    devices = [switches] if version >= 34 else []
-    branches += "" if version >= 34 else plain
-    dc = ["", "", ""]  # areas, two-terminal lines, converters
-    if version <= 30:
-        rest = [*dc, switched, "1,0.9,1.1,1.1,0.9\n", *6 * [""]]
-    else:
-        rest = [*dc, "1,0.9,1.1,1.1,0.9\n", *6 * [""], switched]
-    head = f"0,100.0,{version},0,0,50.0\none\ntwo\n"
-    if version >= 34:
-        head = f'@!IC,SBASE\n{head}GENERAL, THRSHZ=0.0002\nRATING, 1, "R", "r"\n0 / END OF SYSTEM-WIDE DATA\n'
-    sections = [buses, loads, *fixed, machines, branches, *devices, transformer, *rest]
-    return head, sections
-
-
 @pytest.mark.parametrize("version", range(29, 36))
 def test_every_version_describes_the_same_grid(tmp_path, version):
     head, sections = of_version(version)

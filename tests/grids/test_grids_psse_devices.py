@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from raw_files import BUSES, GENERATORS, PLAIN, TRANSFORMER, case, read
+from raw_files import BUSES, GENERATORS, PLAIN, TRANSFORMER, case, of_version, read
 
 from pnde.errors import DataError, GridError
 from pnde.grids import load_flow
