@@ -174,3 +174,23 @@ def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in [*DOCS.glob("*.md"), *DOCS.glob("api/*.md")]:
         assert f" {page.relative_to(DOCS).as_posix()}\n" in navigation
+
+
+def test_every_element_of_a_grid_file_is_in_the_tables():
+    """What becomes of each section of PSS/E, each table of MATPOWER and each one of a pandapower net."""
+    from pnde.grids.fields import POWER
+    from pnde.grids.matpower_columns import NAMES
+    from pnde.grids.psse.layout import sections
+
+    text = (DOCS / "grid-files.md").read_text(encoding="utf-8")
+    matpower, rest = text.split("\n## MATPOWER\n")[1].split("\n## PSS/E\n")
+    psse, pandapower = rest.split("\n## pandapower\n")
+    for name in (*NAMES, *POWER):
+        assert f"`{name}`" in matpower, name
+    for version in (30, 33, 35):
+        for name in sections(version):
+            assert {"switching device": "system switching device"}.get(name, name) in psse, name
+    package = pytest.importorskip("pandapower", reason="pandapower is not installed")
+    for name, table in package.create_empty_network().items():
+        if "in_service" in getattr(table, "columns", ()) and not name.startswith("_"):
+            assert f"`{name}`" in pandapower, name

@@ -16,7 +16,7 @@ from pnde.errors import DataError, brief, nearest, shown
 from pnde.files import write_bytes
 
 from ._attributes import plain_attributes
-from ._layout import time_label, time_matrix
+from ._layout import check_layout, time_label, time_matrix
 from ._seal import seal
 
 
@@ -34,6 +34,7 @@ def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     **Raises:** `DataError` for an unknown suffix, a missing folder, or names that a CSV file would
     not give back; `pnde.errors.RunError` where the disk is full or may not be written.
     """
+    check_layout(ds)
     path = Path(path)
     writers = {".nc": _netcdf, ".npz": _npz, ".csv": _csv}
     suffix = path.suffix.lower()

@@ -62,11 +62,18 @@ def _ask(question: dict[str, object], seconds: float) -> str | None:
         line = process.stdout.readline()
     except OSError:
         line = ""
+    except (
+        BaseException
+    ):  # interrupted: the answer that is still to come must not be the next one's
+        process.kill()
+        raise
     finally:
         timer.cancel()
     try:
         return str(json.loads(line))
     except ValueError:
+        process.kill()
+        process.wait()  # so that it is seen to have ended when the next file comes
         return None
 
 

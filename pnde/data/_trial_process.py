@@ -49,7 +49,7 @@ def main() -> None:
             read(question["path"], question["most"])
             answer = ""
         except Exception as error:
-            answer = f"{type(error).__name__}: {error}"
+            answer = str(error) or type(error).__name__
         print(json.dumps(answer), file=answers, flush=True)
 
 

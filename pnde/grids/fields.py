@@ -36,8 +36,8 @@ _WITHOUT_BEARING = frozenset(
     "softlims success u user userfcn var version xgd xgd_table z0 zl zu baseMVA bus gen branch "
     "dcline".split()
 )
-# Tables of other programs that carry power or join buses.
-_POWER = {
+#: Tables of other programs that carry power or join buses.
+POWER = {
     "busdc": "DC buses", "convdc": "converters", "branchdc": "DC branches", "bus_dc": "DC buses",
     "branch_dc": "DC branches", "conv": "converters", "storage": "storage units",
     "switch": "switches", "load": "loads", "shunt": "shunts", "facts": "FACTS devices",
@@ -106,8 +106,9 @@ def grid_of_fields(
             bus, ends = _dc_lines(bus, lines[running], gen.shape[1], [
                 where("dcline", int(k)) for k in running
             ])  # fmt: skip
-            gen = np.concatenate([gen, ends])
-            places["gen"] += [where("dcline", int(k)) for k in running] * 2
+            # In front: of several set-points at a bus the last one counts, which is the machine's.
+            gen = np.concatenate([ends, gen])
+            places["gen"] = [where("dcline", int(k)) for k in running] * 2 + places["gen"]
             log.warning(
                 "%s: its %d DC lines in service are generators at their ends, as MATPOWER's "
                 "toggle_dcline makes them (without it, runpf leaves them out)",
@@ -201,12 +202,12 @@ def _others(fields: Mapping[str, Any], file: str) -> None:
     rest = [key for key in fields if key not in _WITHOUT_BEARING and not key.startswith("_")]
     for key in rest:
         rows = getattr(fields[key], "values", fields[key])
-        if key in _POWER and np.size(rows):
+        if key in POWER and np.size(rows):
             raise GridError(
-                f"{file} has {_POWER[key]} (the table {key}), which pnde does not model; replace "
+                f"{file} has {POWER[key]} (the table {key}), which pnde does not model; replace "
                 "them by generators and loads, or empty the table"
             )
-    unknown = sorted(key for key in rest if key not in _POWER)
+    unknown = sorted(key for key in rest if key not in POWER)
     if unknown:
         log.warning("%s: ignored the tables %s, which are not MATPOWER's", file, listed(unknown))
     idle = sorted(set(fields) & _WITHOUT_BEARING - {*COLUMNS, "baseMVA", "bus_name", "dcline"})

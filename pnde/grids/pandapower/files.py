@@ -36,7 +36,7 @@ _PLAIN_TYPE = re.compile(
     r"(u?int|float|complex)(8|16|32|64|128)|bool|object|U?Int(8|16|32|64)|boolean"
 )
 # Objects, drawings and results of other computations: no bearing, or not data.
-_UNUSED_COLUMNS = ("object", "geo", "recycle", "coords")
+_UNUSED_COLUMNS = ("object", "recycle", "coords")
 _UNUSED_TABLES = ("bus_geodata", "line_geodata", "measurement", "group")
 
 
@@ -63,7 +63,8 @@ def of_sheets(sheets: Mapping[str, Any], path: Path) -> Grid:
     for name, sheet in sheets.items():
         table = sheet.set_index(sheet.columns[0]) if len(sheet.columns) else sheet
         if name in ("parameters", "user_pf_options"):
-            row = {str(key): table[key].iloc[0] for key in table.columns} if len(table) else {}
+            first = table.iloc[0].to_dict() if len(table) else {}
+            row = {str(k): v.item() if hasattr(v, "item") else v for k, v in first.items()}
             values |= row if name == "parameters" else {"user_pf_options": row}
         elif name == "dtypes":
             for row in sheet.itertuples(index=False):
@@ -135,6 +136,8 @@ def _frame(value: Mapping[str, Any], file: str, name: str) -> Any:
             raise ValueError("no columns, index and data")
         if {"columns", "index", "data"} <= set(held):
             columns = [str(column) for column in held["columns"]]
+            if len(held["index"]) != len(held["data"]):  # pandas would repeat a single row
+                raise ValueError(f"{len(held['index'])} rows by index, {len(held['data'])} by data")
             table = pd.DataFrame(held["data"], index=held["index"], columns=columns)
         else:
             table = pd.DataFrame(held)
@@ -158,6 +161,8 @@ def _typed(table: Any, types: Mapping[str, Any], place: str) -> Any:
     if table.columns.has_duplicates:
         raise DataError(f"{place} has a column twice; {_SAVE}")
     table = table.drop(columns=[x for x in _UNUSED_COLUMNS if x in table.columns])
+    if "geo" in table.columns:
+        table["geo"] = None  # drawings have no bearing, but conversions look for the column
     try:
         table.index = pd.Index(table.index).astype("int64")
     except (ValueError, TypeError, OverflowError):
@@ -188,7 +193,11 @@ def _grid(tables: dict[str, Any], values: Mapping[str, Any], path: Path) -> Grid
     net = pandapower.create_empty_network()
     controllers = tables.pop("controller", None)
     for name, value in values.items():
-        if name in ("f_hz", "sn_mva") and isinstance(value, int | float):
+        if name in ("f_hz", "sn_mva"):
+            if not isinstance(value, int | float) or not 0 < value < 1e12:
+                raise DataError(
+                    f"{path.name}: {name} is {shown(value)}; write a positive number, such as 50"
+                )
             net[name] = float(value)
         elif name in ("version", "format_version") and isinstance(value, str | int | float):
             net[name] = str(value)
@@ -196,6 +205,9 @@ def _grid(tables: dict[str, Any], values: Mapping[str, Any], path: Path) -> Grid
             net[name] = {k: v for k, v in value.items() if isinstance(v, str | int | float | bool)}
     if "format_version" not in values:
         net["format_version"] = net["version"]
+    for name in ("bus", "line"):
+        if name in tables and "geo" not in tables[name].columns:
+            tables[name]["geo"] = None
     for name, table in tables.items():
         if name in net and not hasattr(net[name], "columns"):
             raise DataError(f"{path.name} has a table under the name {shown(name)}; {_SAVE}")

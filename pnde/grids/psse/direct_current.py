@@ -15,7 +15,7 @@ import math
 
 from pnde.errors import DataError, GridError
 from pnde.grids.psse.layout import columns
-from pnde.grids.psse.record import Record
+from pnde.grids.psse.record import Record, within_reason
 from pnde.grids.psse.tables import Tables
 
 _INJECT = "take it out of service, or replace it by loads and generators at its buses"
@@ -24,37 +24,41 @@ _INJECT = "take it out of service, or replace it by loads and generators at its 
 def add_dc_lines(tables: Tables) -> None:
     """Two-terminal lines: the power that their control sets, at the stored voltages and taps."""
     for line, rectifier, inverter in _groups(tables, "two-terminal DC", "converter"):
-        mode = line.whole("MDC", 0)
-        if mode == 0:
-            continue
-        if mode not in (1, 2):
-            raise GridError(f"the DC line of {line.where} has MDC = {mode}; it must be 0, 1 or 2")
-        scheduled, setting = line.number("VSCHD"), line.number("SETVL")
-        r, compounding = line.number("RDC"), line.number("RCOMP", 0.0)
-        if scheduled <= 0:
-            raise GridError(
-                f"the DC line of {line.where} has the voltage VSCHD = {scheduled:g} kV; it must be "
-                "positive"
-            )
-        if mode == 2:
-            current = setting / 1000  # A to kA
-        else:  # power at the rectifier, or at the inverter where it is negative
-            slope = (r if setting > 0 else 0.0) - compounding
-            current = _current(abs(setting), scheduled, slope, line)
-        at_inverter = scheduled - compounding * current
-        for record, name, kv, sign in (
-            (rectifier, "rectifier", at_inverter + r * current, 1),
-            (inverter, "inverter", at_inverter, -1),
-        ):
-            at = tables.position(record, record.bus("IP"), name)
-            reactive = _reactive(tables, record, at, kv, current)
-            tables.add_demand(at, complex(sign * kv * current, reactive))
-            if record.number("XCAP", 0.0):
-                tables.note("converters have a commutation capacitor (XCAP), which is left out")
-        tables.note(
-            "two-terminal DC lines are injections of the power that their control sets; their "
-            "reactive power is that at the stored voltages and taps"
+        if line.whole("MDC", 0):
+            with within_reason(f"the DC line of {line.where}"):
+                _add_dc_line(tables, line, rectifier, inverter)
+
+
+def _add_dc_line(tables: Tables, line: Record, rectifier: Record, inverter: Record) -> None:
+    mode = line.whole("MDC")
+    if mode not in (1, 2):
+        raise GridError(f"the DC line of {line.where} has MDC = {mode}; it must be 0, 1 or 2")
+    scheduled, setting = line.number("VSCHD"), line.number("SETVL")
+    r, compounding = line.number("RDC"), line.number("RCOMP", 0.0)
+    if scheduled <= 0:
+        raise GridError(
+            f"the DC line of {line.where} has the voltage VSCHD = {scheduled:g} kV; it must be "
+            "positive"
         )
+    if mode == 2:
+        current = setting / 1000  # A to kA
+    else:  # power at the rectifier, or at the inverter where it is negative
+        slope = (r if setting > 0 else 0.0) - compounding
+        current = _current(abs(setting), scheduled, slope, line)
+    at_inverter = scheduled - compounding * current
+    for record, name, kv, sign in (
+        (rectifier, "rectifier", at_inverter + r * current, 1),
+        (inverter, "inverter", at_inverter, -1),
+    ):
+        at = tables.position(record, record.bus("IP"), name)
+        reactive = _reactive(tables, record, at, kv, current)
+        tables.add_demand(at, complex(sign * kv * current, reactive))
+        if record.number("XCAP", 0.0):
+            tables.note("converters have a commutation capacitor (XCAP), which is left out")
+    tables.note(
+        "two-terminal DC lines are injections of the power that their control sets; their reactive "
+        "power is that at the stored voltages and taps"
+    )
 
 
 def _current(power: float, kv: float, slope: float, line: Record) -> float:
@@ -117,9 +121,10 @@ def add_vsc_lines(tables: Tables) -> None:
                 f"the converter of {by_voltage.where} has the DC voltage {kv:g} kV; it must be "
                 "positive"
             )
-        other = _other_end(line, by_power, by_voltage, power, kv)
-        for record, injected in ((by_power, power), (by_voltage, other)):
-            _add_converter(tables, record, injected)
+        with within_reason(f"the VSC DC line of {line.where}"):
+            other = _other_end(line, by_power, by_voltage, power, kv)
+            for record, injected in ((by_power, power), (by_voltage, other)):
+                _add_converter(tables, record, injected)
         tables.note("VSC DC lines are injections at their converters")
 
 

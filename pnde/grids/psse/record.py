@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pnde.errors import DataError, GridError, shown
@@ -75,6 +76,17 @@ class Record:
         if number == 0:
             raise GridError(f"{self.where}: the bus {name} has the number 0; number buses from 1")
         return number
+
+
+@contextmanager
+def within_reason(what: str) -> Iterator[None]:
+    """Turn arithmetic that leaves the numbers (1e300 squared) into a sentence about the element."""
+    try:
+        yield
+    except (ArithmeticError, ValueError):
+        raise GridError(
+            f"{what} has a value that is too large or too small for any grid; correct it"
+        ) from None
 
 
 def fields(line: str) -> list[str]:

@@ -76,8 +76,11 @@ def cut(text: str, file: str) -> RawFile:
     lines = [(number, line) for number, line in lines[titles + 1 :] if line.strip()]
     version = _version(head, header, lines)
     threshold, lines = _system_wide(lines)
+    base = head.number("SBASE", 100.0)
+    if base <= 0:
+        raise DataError(f"{head.where}: SBASE is {base:g} MVA; it must be positive")
     found = _sections(lines, file, version)
-    return RawFile(file, version, head.number("SBASE", 100.0), threshold, found)
+    return RawFile(file, version, base, threshold, found)
 
 
 def _is_data(line: str) -> bool:

@@ -106,11 +106,13 @@ class Tables:
         self, record: Record, number: int, power: complex, voltage: float,
         limits: tuple[float, float],
     ) -> None:  # fmt: skip
-        """A converter or compensator that keeps the voltage of its bus: a machine at a load bus too."""
+        """A converter or compensator that keeps the voltage of its bus, where no machine does."""
         at = self.at[number]
         if self.bus[at][1] == 1:
             self.bus[at][1] = 2
-        self.add_generator(record, number, power, voltage, limits, 0.0, 1)
+        # In front: of several set-points at a bus the last one counts, which is the machine's.
+        self.gen.insert(0, [number, power.real, power.imag, limits[1], limits[0], voltage, 0.0, 1])
+        self.gen_where.insert(0, record.where)
 
     def add_branch(
         self, record: Record, start: int, end: int, z: complex, b: float, tap: float,

@@ -8,7 +8,7 @@ import numpy as np
 
 from pnde.errors import DataError, GridError
 from pnde.grids.psse.layout import columns
-from pnde.grids.psse.record import Record
+from pnde.grids.psse.record import Record, within_reason
 from pnde.grids.psse.tables import Tables
 
 #: The winding that each status of a three-winding transformer takes out of service.
@@ -67,7 +67,8 @@ def add_transformers(tables: Tables) -> None:
         head, pairs = group[0], group[1].named(impedances)
         windings = [record.named(winding) for record in group[2:]]
         transformer = _Transformer(tables, head, pairs, windings, corrections)
-        transformer.add_two() if length == 4 else transformer.add_three()
+        with within_reason(transformer.label):
+            transformer.add_two() if length == 4 else transformer.add_three()
         k += length
 
 
