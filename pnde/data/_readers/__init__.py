@@ -27,7 +27,7 @@ READERS = {
     ".npz": "npz",
     ".parquet": "parquet",
 }
-_GRIDS = (".m", ".raw", ".json")
+_GRIDS = (".m", ".raw", ".json", ".xlsx")
 
 
 def reader_of(path: Path) -> Callable[[Path, Columns], xr.Dataset]:
