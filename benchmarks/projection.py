@@ -21,8 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from pnde.engines.jax.chain import ChainJacobian
 from pnde.engines.jax.projection import project
+from pnde.engines.jax.structures.rods import RodsJacobian
 from pnde.laws.rods import Rods
 from pnde.systems.pendulum import to_cartesian
 
@@ -38,7 +38,7 @@ def projection(method: str, links: int) -> Callable[[Any, Any], Any]:
 
     def projected(u, v):
         if method == "chain":
-            return project(ChainJacobian.at(u), v)
+            return project(RodsJacobian.at(u), v)
         G = law.jacobian(u)
         if method == "solve":
             return v - G.T @ jnp.linalg.solve(G @ G.T, G @ v)

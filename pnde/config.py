@@ -62,7 +62,10 @@ class SolverConfig(Section):
         "tsit5", description="Runge-Kutta method; kvaerno5 is implicit, for stiff equations"
     )
     rtol: Positive = Field(1e-6, description="relative tolerance of a step")
-    atol: Positive = Field(1e-6, description="absolute tolerance of a step")
+    atol: Positive = Field(
+        1e-6,
+        description="absolute tolerance of a step, in units of each state's spread in the data",
+    )
     max_steps: Count = Field(
         100_000, description="steps, rejected ones included, after which a trajectory has failed"
     )
@@ -77,7 +80,10 @@ class TrainingSolverConfig(SolverConfig):
     """The solver inside a training step (paper, Appendix G)."""
 
     rtol: Positive = Field(1e-4, description="relative tolerance of a step")
-    atol: Positive = Field(1e-4, description="absolute tolerance of a step")
+    atol: Positive = Field(
+        1e-4,
+        description="absolute tolerance of a step, in units of each state's spread in the data",
+    )
     max_steps: Count = Field(256, description="steps of a segment, rejected ones included")
     retract: Literal["step", "save", "never"] = Field(
         "never", description="when the state is put back on the manifold"

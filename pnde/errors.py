@@ -12,7 +12,7 @@ LONGEST = 300
 class PndeError(Exception):
     """Base of every error that a user of pnde can cause and mend.
 
-    The command line prints its message after ``pnde: `` and ends with exit code 2. A message is one
+    The command line prints its message after `pnde: ` and ends with exit code 2. A message is one
     line of at most 300 characters: whoever writes it shortens what comes from a file by `shown` and
     `listed`; what is too long all the same loses its middle, for place and remedy stand at its ends.
     """
@@ -52,9 +52,7 @@ class RunError(PndeError):
 class EngineError(PndeError):
     """An engine is missing or failed.
 
-    **Attributes:**
-
-    - ``traceback``: the engine's own backtrace as text, or ``None``.
+    - `traceback`: the engine's own backtrace as text, or `None`.
     """
 
     def __init__(self, message: str, traceback: str | None = None):
@@ -63,7 +61,7 @@ class EngineError(PndeError):
 
 
 def nearest(name: Any, known: Collection[Any]) -> str:
-    """`` (did you mean 'x'?)`` when one of ``known`` is close to ``name``, else an empty string."""
+    """` (did you mean 'x'?)` when one of `known` is close to `name`, else an empty string."""
     import difflib
 
     name = str(name).casefold()
@@ -75,7 +73,7 @@ def nearest(name: Any, known: Collection[Any]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """``text`` without its middle where it has more than ``most`` characters."""
+    """`text` without its middle where it has more than `most` characters."""
     if len(text) <= most:
         return text
     tail = most // 3
@@ -93,7 +91,7 @@ def shown(value: Any, most: int = 40) -> str:
 
 
 def listed(names: Collection[Any], most: int = 100) -> str:
-    """``a, b, c``, or the first of them and how many there are."""
+    """`a, b, c`, or the first of them and how many there are."""
     text = ""
     for count, name in enumerate(names):
         short = shortened(str(name), 30)

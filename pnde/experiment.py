@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ class Experiment:
     - `config`: the settings that the models share.
     - `parameters`: of the system.
     - `law`, `order`: of the user's own data; see `pnde.train`.
+    - `reading`: which columns of the user's own data are what; see `pnde.data.open_data`.
     """
 
     source: str
@@ -54,6 +55,7 @@ class Experiment:
     parameters: dict[str, Any]
     law: Any = None
     order: Any = None
+    reading: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def system(self) -> System | None:
@@ -71,7 +73,7 @@ class Experiment:
         **Raises:** `pnde.errors.RunError` if another process is at it.
         """
         system = self.system
-        if system is None and law_for(open_data(self.source), self.law) is None:
+        if system is None and law_for(self._opened(), self.law) is None:
             constrained = [str(kind) for kind in self.kinds if kind.method != "nde"]
             if constrained:  # known before an unconstrained model has been trained for minutes
                 raise ConfigError(
@@ -102,7 +104,7 @@ class Experiment:
         path, system = folder / kind.slug, self.system
         if is_run(path):
             return resume(path, self.law, progress=progress)
-        data = Path(self.source) if system is None else self._data(folder, kind, system)
+        data = self._own_data(folder) if system is None else self._data(folder, kind, system)
         return train(
             data,
             self.law,
@@ -112,6 +114,18 @@ class Experiment:
             progress=progress,
             **kind.settings,
         )
+
+    def _opened(self) -> xr.Dataset:
+        return open_data(self.source, **self.reading)
+
+    def _own_data(self, folder: Path) -> Path:
+        """The user's file; or its copy, where columns were chosen, or there are several files."""
+        if not self.reading and Path(self.source).is_file():
+            return Path(self.source)
+        path = folder / _DATA[False]
+        if not path.exists():
+            save_data(self._opened(), path)
+        return path
 
     def _data(self, folder: Path, kind: ModelKind, system: System) -> Path:
         angular = kind.coordinates == "angular"
@@ -179,7 +193,7 @@ def evaluate(runs: dict[str, Run], folder: Path, system: System | None) -> pd.Da
     with plot.style():
         figures = {"errors": plot.errors(forecasts)}
         if system is not None:
-            figures |= system.draw(truth, forecasts)
+            figures |= plot.system(system, truth, forecasts)
         elif truth.sizes["state"] > 1:
             figures["phase"] = plot.phase(truth, forecasts)
         for name, axes in figures.items():
@@ -235,6 +249,7 @@ def write(folder: Path, experiment: Experiment, law: str | None) -> list[Path]:
             "parameters": experiment.parameters,
             "law": law,
             "order": experiment.order,
+            "reading": experiment.reading,
         },
     )
     return made
@@ -274,6 +289,7 @@ def read(folder: Path, law: Any = None) -> Experiment:
             dict(facts["parameters"]),
             law,
             facts["order"],
+            dict(facts["reading"]),
         )
         # The names are parts of paths: only those of models pass.
         _ = experiment.kinds

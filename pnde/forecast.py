@@ -265,7 +265,10 @@ def initial_states(
     if u0.dtype.kind not in "iuf" or not np.isfinite(u0).all():
         raise DataError("initial states are finite real numbers; these are not")
     start = float(np.nanmin(time_matrix(data))) if t_start is None else float(t_start)
-    units = data["units"].values.tolist() if "units" in data.coords else None
-    return make_dataset(
-        u0[:, None].astype(float), [start], list(states), units=units, time_units=time_label(data)
+    # Not by make_dataset, for which a trajectory has two samples at least.
+    ds = xr.Dataset(
+        {"u": (("trajectory", "time", "state"), u0[:, None].astype(float))},
+        {"trajectory": np.arange(len(u0)), "time": [start], "state": list(states)},
     )
+    ds["time"].attrs["units"] = time_label(data)
+    return ds.assign_coords(units=data["units"]) if "units" in data.coords else ds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pnde.engines.jax.projection import condition, factorise, project
-from pnde.engines.jax.structure import DenseJacobian
+from pnde.engines.jax.structures.dense import DenseJacobian
 
 METHODS = ("cholesky", "qr", "truncated")
 METRICS = ("none", "diagonal", "matrix")

@@ -7,7 +7,7 @@ import pytest
 
 from pnde.engines import get
 from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
-from pnde.engines.jax.structure import DenseJacobian
+from pnde.engines.jax.structures.dense import DenseJacobian
 from pnde.errors import ConstraintError
 from pnde.laws import (
     Conserved,

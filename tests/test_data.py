@@ -244,7 +244,7 @@ def test_file_refusals(tmp_path):
         with pytest.raises(DataError, match=r"not a NetCDF file|cannot be read as NPZ"):
             open_data(tmp_path / name)
     (tmp_path / "cut.nc").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    with pytest.raises(DataError, match="cannot be read as NetCDF"):
+    with pytest.raises(DataError, match="the file cannot be read"):
         open_data(tmp_path / "cut.nc")
     np.savez(tmp_path / "b.npz", v=np.ones((3, 2)))
     with pytest.raises(DataError, match=r"no array 't' or 'time'.* arrays v"):
@@ -305,3 +305,57 @@ def test_summary(example, ragged):
     # Padding is no gap.
     assert "points      3 to 4, 7 in all" in summary(ragged)
     assert "missing     0 of 7 samples" in summary(ragged)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"states": 5}, "the state names are a list of 2, one for each of the states, not '5'"),
+        ({"states": "xv"}, "the state names are a list of 2"),
+        ({"states": ["x", ""]}, "state 1 has no name"),
+        ({"states": ["x", "\udcff"]}, "not text in UTF-8"),
+        ({"units": 5}, "the units are a list of 2"),
+        ({"units": {"w": "m"}}, "a unit is given for 'w', no state"),
+        ({"attrs": 5}, "attributes are a table"),
+        ({"attrs": {"a": "\udcff"}}, "'a' is not text in UTF-8"),
+        ({"split": ["first"]}, "trajectory 0 is in the split 'first'"),
+        ({"split": ["test", "test"]}, "there are 2 split names for 1 trajectories"),
+        ({"trajectory": [1, 2]}, "there are 2 trajectory labels for 1 trajectories"),
+        ({"trajectory": [None]}, "trajectory 0 has no label"),
+        ({"trajectory": ["\udcff"]}, "not text in UTF-8"),
+        ({"time_units": 5}, "the unit of time is text"),
+    ],
+)
+def test_arguments_that_make_no_sense(settings, message):
+    with pytest.raises(DataError, match=message):
+        make_dataset(np.ones((3, 2)), np.arange(3.0), **settings)
+
+
+@pytest.mark.parametrize(
+    ("u", "t", "message"),
+    [
+        (np.ones((0, 3, 2)), np.arange(3), "there are no data: 0 trajectories"),
+        (np.ones((2, 3, 0)), np.arange(3), "there are no data: 2 trajectories, 3 times, 0 states"),
+        ([np.ones((3, 2)), np.ones((0, 2))], [np.arange(3), []], "a trajectory is empty"),
+        ([np.ones((3, 2)), np.ones((3, 1))], np.arange(3), "differ in their number of states"),
+        ([np.ones((3, 2))] * 2, [np.arange(3)], "there are 2 trajectories but times for 1"),
+        (
+            [np.ones((3, 2))] * 2,
+            np.ones((3, 3)),
+            r"2 trajectories, but the times have shape \(3, 3\)",
+        ),
+        ([[1, 2], [3]], np.arange(2), "u is no array: its rows differ in length"),
+        ("text", np.arange(2), "u holds text"),
+        (None, None, r"u has shape \(\)"),
+        (np.ones((2, 2)), 5.0, r"the times have shape \(\)"),
+    ],
+)
+def test_arrays_that_do_not_fit(u, t, message):
+    with pytest.raises(DataError, match=message):
+        make_dataset(u, t)
+
+
+def test_dates_name_trajectories():
+    days = np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]")
+    ds = make_dataset(np.ones((2, 3, 1)), np.arange(3.0), trajectory=days)
+    assert [label[:10] for label in ds["trajectory"].values] == ["2020-01-01", "2020-01-02"]

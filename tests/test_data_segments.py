@@ -186,3 +186,48 @@ def test_normaliser_keeps_a_quiet_state_to_the_scale_of_its_unit(units, least):
     noise = np.random.default_rng(0).standard_normal((2, 50, 3))
     ds = make_dataset(noise * [1, 1e-6, 1e-6], np.arange(50), units=units)
     np.testing.assert_allclose(Normaliser.fit(ds).std, [1, least, 1e-6], rtol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        (("a", 0.2, 0.2), "the train share is 'a'"),
+        ((0.6, float("nan"), 0.2), "the valid share is 'nan'"),
+        ((0.6, 0.2, True), "the test share is 'True'"),
+        ((0.6, 0.2, None), "the test share is 'None'"),
+        ((0.6, 0.2, float("inf")), "the test share is 'inf'"),
+        ((-1, 1, 1), "the train share is negative"),
+        ((0, 0, 0), "all zero"),
+        ((0.6, 0.2, 0.2, "x"), "seed is a whole number"),
+        ((0.6, 0.2, 0.2, -1), "seed is a whole number"),
+    ],
+)
+def test_shares_that_make_no_sense(shares, message):
+    with pytest.raises(DataError, match=message):
+        split_data(numbered(), *shares)
+
+
+def test_splitting_asks_for_a_data_set():
+    for call in (lambda: split_data("a.csv"), lambda: select([1], "train"), lambda: cut(None, 3)):
+        with pytest.raises(DataError, match=r"make one by pnde\.open_data"):
+            call()
+    with pytest.raises(DataError, match="name one split at least: train, valid, test"):
+        select(split_data(numbered()))
+    for points in (1, 2.5, "3"):
+        with pytest.raises(DataError, match="a whole number of points, at least 2"):
+            cut(numbered(), points)
+
+
+def test_pieces_keep_what_belongs_to_their_samples():
+    dates = np.datetime64("2020-01-01") + np.arange(9) * np.timedelta64(1, "h")
+    ds = make_dataset(np.arange(9.0)[:, None], dates)
+    ds["w"] = (("trajectory", "time", "input"), np.arange(9.0)[None, :, None] * [1, 10])
+    ds = ds.assign_coords(input=["a", "b"])
+    ds["parameters"] = (("trajectory", "parameter"), [[7.0]])
+    pieces = cut(ds, 4)
+    assert pieces["t"].attrs == {"units": "s", "since": "2020-01-01T00:00:00"}
+    np.testing.assert_array_equal(time_matrix(pieces)[1], 3600 * np.arange(4, 8))
+    np.testing.assert_array_equal(
+        pieces["w"].sel(input="b").values, [[0, 10, 20, 30], [40, 50, 60, 70]]
+    )
+    np.testing.assert_array_equal(pieces["parameters"].values, [[7], [7]])

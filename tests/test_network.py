@@ -11,9 +11,9 @@ import pytest
 
 from pnde.engines import get
 from pnde.engines.jax.laws import jacobian, value
-from pnde.engines.jax.network import NetworkJacobian
 from pnde.engines.jax.projection import condition, factorise, project
-from pnde.engines.jax.structure import DenseJacobian
+from pnde.engines.jax.structures.dense import DenseJacobian
+from pnde.engines.jax.structures.network import NetworkJacobian
 from pnde.grids import complete, operation_point, read_grid
 from pnde.grids.network import DENSE_BUSES
 from pnde.grids.power import constant_power_jacobian

@@ -49,7 +49,6 @@ def test_the_wheel_carries_the_julia_package_and_the_presets(built):
     (wheel,) = built.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     for needed in (
-        "pnde/juliapkg.json",
         "pnde/julia/PNDE/Project.toml",
         "pnde/julia/PNDE/src/PNDE.jl",
         "pnde/presets/lotka-volterra-quick.toml",
@@ -65,4 +64,4 @@ def test_the_wheel_carries_the_julia_package_and_the_presets(built):
 def test_the_source_distribution_can_build_the_wheel(built):
     (archive,) = built.glob("*.tar.gz")
     names = {name.split("/", 1)[1] for name in tarfile.open(archive).getnames() if "/" in name}
-    assert {"pyproject.toml", "juliapkg.json", "julia/PNDE/Project.toml", "LICENSE"} <= names
+    assert {"pyproject.toml", "julia/PNDE/Project.toml", "LICENSE"} <= names

@@ -27,7 +27,7 @@ from projections import (
 
 from pnde.engines.jax.laws import jacobian
 from pnde.engines.jax.projection import minimum_norm, project
-from pnde.engines.jax.structure import DenseJacobian
+from pnde.engines.jax.structures.dense import DenseJacobian
 from pnde.laws import Linear
 
 pytestmark = pytest.mark.usefixtures("strict")

@@ -18,7 +18,7 @@ from projections import (
 )
 
 from pnde.engines.jax.projection import check_rows, project
-from pnde.engines.jax.structure import Truncated
+from pnde.engines.jax.structures.dense import Truncated
 from pnde.errors import ConstraintError, IllConditionedWarning
 
 pytestmark = pytest.mark.usefixtures("strict")

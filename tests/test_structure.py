@@ -1,6 +1,7 @@
 """The house: which room may import which, how long a file may be, and that its plan shows what is there."""
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -18,13 +19,13 @@ LAYERS = (
     ("data",),
     ("metrics",),
     ("grids",),
-    ("plot",),
     ("laws",),
     ("models",),
     ("engines",),
     ("systems",),
     ("checking", "training", "forecast"),
     ("runs",),
+    ("plot",),
     ("experiment",),
     ("published",),
     ("paper",),
@@ -96,7 +97,7 @@ def test_the_package_is_asked_for_its_rooms_at_the_top_alone():
                 isinstance(node, ast.Attribute)
                 and isinstance(node.value, ast.Name)
                 and node.value.id == "pnde"
-                and node.attr != "__version__"
+                and not node.attr.startswith("__")
             ):
                 found.append(f"{path.relative_to(ROOT)}:{node.lineno}: pnde.{node.attr}")
     assert found == []
@@ -143,3 +144,39 @@ def test_no_file_is_longer_than_a_reader_takes_in():
     lines = {path: path.read_text(encoding="utf-8").count("\n") for path in files}
     long = {str(path.relative_to(ROOT)): n for path, n in lines.items() if n > LINES}
     assert long == {}
+
+
+def layout():
+    """What docs/architecture.md lists: for each folder of which anything is listed, the names in it."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listed: dict[str, set[str]] = {}
+    folders = [""]
+    for line in re.findall(r"^    ( *\S.*)$", page[: page.index("### Layers")], re.MULTILINE):
+        depth, name = (len(line) - len(line.lstrip())) // 2, line.split()[0]
+        folder = "/".join(folders[: depth + 1]).lstrip("/")
+        listed.setdefault(folder, set()).add(name)
+        folders[depth + 1 :] = [name.rstrip("/")]
+    return listed
+
+
+def test_the_plan_shows_what_is_there():
+    listed = layout()
+    roots = listed.pop("")
+    assert {"pnde/", "julia/PNDE/"} == roots
+    for folder, names in listed.items():
+        there = {
+            path.name + "/" * path.is_dir()
+            for path in (ROOT / folder).iterdir()
+            if path.name not in ("__pycache__", "py.typed", "Manifest.toml")
+            and (path.name != "__init__.py" or "__init__.py" in names)
+        }
+        assert names == there, folder
+
+
+def test_the_plan_names_every_layer():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    stack = page[page.index("Imports run down:") : page.index("A room may import")]
+    named = re.findall(r"[a-z]+", stack.partition(":")[2])
+    assert named == [
+        room for rooms in LAYERS for room in rooms if room not in ("published", "__main__")
+    ]

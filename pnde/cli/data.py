@@ -8,7 +8,16 @@ from typing import Any
 import click
 
 import pnde
-from pnde.cli.options import law_of, law_option, parameter_option, parameters_of, print_table, save
+from pnde.cli.options import (
+    law_of,
+    law_option,
+    parameter_option,
+    parameters_of,
+    print_table,
+    reading_of,
+    reading_options,
+    save,
+)
 
 
 @click.command()
@@ -45,15 +54,34 @@ def simulate(
 @click.command()
 @click.argument("data")
 @law_option
+@reading_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="picture of the deviations")
-def check(data: str, law: str | None, output: Path | None) -> None:
+def check(data: str, law: str | None, output: Path | None, **reading: Any) -> None:
     """Show how far DATA themselves stray from a law."""
     from pnde.metrics import deviation_table
 
-    report = pnde.check(data, law_of(law))
+    report = pnde.check(pnde.open_data(data, **reading_of(**reading)), law_of(law))
     print_table(deviation_table(report))
     if output is not None:
         from pnde import plot
 
         with plot.style():
             save(plot.check(report), output)
+
+
+@click.command()
+@click.argument("data")
+@law_option
+@reading_options
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+def project(data: str, law: str | None, output: Path, **reading: Any) -> None:
+    """Put measured DATA on the manifold of a law, and say how far each sample moved."""
+    from pnde.data import save_data
+
+    done = pnde.project(pnde.open_data(data, **reading_of(**reading)), law_of(law))
+    save_data(done, output)
+    moved = done["moved"]
+    click.echo(
+        f"{output}: moved by {float(moved.median()):.3g} standard deviations in the median, at most by "
+        f"{float(moved.max()):.3g}"
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import pnde
-from pnde.cli.data import check, simulate
+from pnde.cli.data import check, project, simulate
 from pnde.cli.paper import paper
 from pnde.cli.process import prepare
 from pnde.cli.runs import evaluate, plot, rollout
@@ -44,5 +44,17 @@ def main() -> None:
     prepare()
 
 
-for _command in (simulate, check, train, resume, evaluate, rollout, plot, doctor, setup, paper):
+for _command in (
+    simulate,
+    check,
+    project,
+    train,
+    resume,
+    evaluate,
+    rollout,
+    plot,
+    doctor,
+    setup,
+    paper,
+):
     main.add_command(_command)

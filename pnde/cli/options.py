@@ -20,6 +20,51 @@ law_option = click.option(
 parameter_option = click.option(
     "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="of the system"
 )
+_READING = (
+    click.option("--columns", metavar="NAME,…", help="the states, in this order; all by default"),
+    click.option("--rename", "renames", multiple=True, metavar="OLD=NEW", help="of a state"),
+    click.option("--time", "time_column", metavar="NAME", help="the column of the times"),
+    click.option(
+        "--trajectory",
+        "trajectory_column",
+        metavar="NAME",
+        help="the column that tells trajectories apart",
+    ),
+    click.option(
+        "--unwrap", metavar="NAME,…", help="angles that jump by a full turn; all: those that do"
+    ),
+)
+
+
+def reading_options(command: Any) -> Any:
+    """The options of `reading_of`."""
+    for option in reversed(_READING):
+        command = option(command)
+    return command
+
+
+def reading_of(
+    columns: str | None,
+    renames: tuple[str, ...],
+    time_column: str | None,
+    trajectory_column: str | None,
+    unwrap: str | None,
+) -> dict[str, Any]:
+    """The keywords of `pnde.data.open_data` that the options of `reading_options` stand for."""
+    pairs = [pair.partition("=") for pair in renames]
+    for old, equals, new in pairs:
+        if not (old and equals and new):
+            raise ConfigError(f"write a new name as OLD=NEW, not {(old + equals + new)[:60]!r}")
+    given = {
+        "states": columns.split(",") if columns else None,
+        "rename": {old: new for old, _, new in pairs} or None,
+        "time": time_column,
+        "trajectory": trajectory_column,
+        "unwrap": True if unwrap == "all" else unwrap.split(",") if unwrap else None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
 folder_argument = click.argument("folder", type=click.Path(path_type=Path))
 
 

@@ -28,8 +28,11 @@ def setup() -> None:
 
 
 @setup.command()
-def julia() -> None:
+@click.option("--gpu", is_flag=True, help="also install CUDA.jl")
+@click.option("--magma", type=click.Path(), help="a MAGMA library to factor with on the GPU")
+@click.option("--powerdynamics", is_flag=True, help="also install PowerDynamics.jl")
+def julia(gpu: bool, magma: str | None, powerdynamics: bool) -> None:
     """Download Julia and the packages of the julia engine (needs a network)."""
     from pnde.engines import set_up
 
-    set_up("julia")
+    set_up("julia", gpu=gpu, powerdynamics=powerdynamics, magma=magma)

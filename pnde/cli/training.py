@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,8 @@ from pnde.cli.options import (
     parameter_option,
     parameters_of,
     print_table,
+    reading_of,
+    reading_options,
 )
 from pnde.errors import ConfigError, PndeError
 
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
 )
 @click.option("--models", help="such as nde,snde:10,pnde; the system's own by default")
 @law_option
+@reading_options
+@click.option(
+    "--tolerance",
+    type=float,
+    help="how far initial states may be off the law; short for -s tolerance=X",
+)
 @click.option("--order", type=click.Choice(["1", "2"]), help="2 if the states are (q, dq/dt)")
 @click.option("--n", type=int, help="bobs of a pendulum; short for -p n=N")
 @parameter_option
@@ -49,6 +57,8 @@ def train(
     parameters: tuple[str, ...],
     output: Path | None,
     progress: bool,
+    tolerance: float | None,
+    **reading: Any,
 ) -> None:
     """Train models on a built-in system or a data file SOURCE, evaluate them on unseen trajectories and draw them."""
     from pnde import systems
@@ -58,7 +68,11 @@ def train(
     from pnde.models import ModelKind
 
     names = systems.names()
-    if source not in names and not Path(source).exists():
+    if (
+        source not in names
+        and not Path(source).exists()
+        and not any(mark in source for mark in "*?")
+    ):
         raise ConfigError(
             f"{source!r} is neither a file nor a built-in system{nearest(source, names)}; "
             f"the systems are {', '.join(names)}"
@@ -70,14 +84,19 @@ def train(
     )
     base = Config.preset(kind, preset) if config_file is None else Config.read(config_file)
     config = Config.make(base, **parameters_of(changes))
+    if tolerance is not None:
+        config = Config.make(config, tolerance=tolerance)
     default = ("nde", "pnde") if system is None else system.models
     chosen = tuple(models.split(",")) if models else default
     for name in chosen:
         ModelKind.parse(name)
-    experiment = Experiment(
-        source, chosen, config, values, law_of(law), None if order is None else int(order)
-    )
-    folder = output or Path("runs") / f"{Path(source).stem}-{preset}"
+    columns = reading_of(**reading)
+    if columns and system is not None:
+        raise ConfigError(f"{source} is simulated: it has no {', '.join(columns)} to choose")
+    own_order = None if order is None else int(order)
+    experiment = Experiment(source, chosen, config, values, law_of(law), own_order, columns)
+    stem = Path(source).stem.translate(str.maketrans("*?[]", "----"))
+    folder = output or Path("runs") / f"{stem}-{preset}"
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(
             f"{folder} is not empty: go on with it by pnde resume {folder}, or name another folder with -o"

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pnde.errors import DataError, shown
+from pnde.errors import DataError, brief, shown
+
+from ._labels import is_unicode
 
 #: Characters of the longest attribute. HDF5 keeps 64 KiB in an object's header and more beside it;
 #: the tables of a grid of ten thousand buses have some megabytes.
@@ -22,6 +24,8 @@ def plain_attributes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
 
     **Raises:** `DataError` naming the attribute that is neither, holds itself, or is too large.
     """
+    if not isinstance(attrs, Mapping):
+        raise DataError(f"attributes are a table, such as {{'seed': 3}}, not {shown(attrs)}")
     return {str(key): _plain(str(key), value) for key, value in attrs.items() if value is not None}
 
 
@@ -46,12 +50,7 @@ def table_of(attrs: Mapping[Any, Any], name: str) -> dict[str, Any]:
 
 def _plain(name: str, value: Any) -> Any:
     if isinstance(value, bytes):
-        try:
-            value = value.decode("utf-8")
-        except UnicodeDecodeError:
-            raise DataError(
-                f"the attribute {shown(name)} is not text in UTF-8; remove it"
-            ) from None
+        value = value.decode("utf-8", "surrogateescape")
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufUS":
         value = value.tolist()
     if isinstance(value, bool | dict | list | tuple):
@@ -61,6 +60,8 @@ def _plain(name: str, value: Any) -> Any:
             raise DataError(
                 f"the attribute {shown(name)} has {len(value)} characters; {LONGEST} are the most"
             )
+        if not is_unicode(value):
+            raise DataError(f"the attribute {brief(name)!a} is not text in UTF-8; remove it")
         return value
     if isinstance(value, int | float):
         # A whole number that no 64 bits hold is kept as text.

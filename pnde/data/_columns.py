@@ -15,7 +15,7 @@ _RUNS = (
     *("traj", "trajectory_id", "run", "run_id", "trial", "trial_id", "experiment", "episode"),
     *("series", "id"),
 )
-_STAMPS = ("timestamp", "datetime", "date_time", "date")
+_CLOCKS = ("time", "timestamp", "datetime", "date_time", "date")
 _SPLITS = ("split", "set", "subset", "partition")
 
 
@@ -62,9 +62,7 @@ class Columns:
         if self.time is not None:
             return _check_held(self.time, held, what)
         read = self._others(held)
-        found = [name for name in read if name.casefold() == "time"]
-        found += [name for name in read if name == "t"]
-        found = found or [name for name in read if name.casefold() in _STAMPS]
+        found = [name for name in read if name == "t" or name.casefold() in _CLOCKS]
         return _the_one(found, "time", what)
 
     def trajectory_among(self, held: Collection[str], what: str = "column") -> str | None:

@@ -56,6 +56,8 @@ def trajectory_labels(labels: Any) -> np.ndarray:
     for position, text in enumerate(texts):
         if not text:
             raise DataError(f"trajectory {position} has no label")
+        if not is_unicode(text):
+            raise DataError(f"the label of trajectory {position} is not text in UTF-8; rename it")
     twice = first_twice(texts)
     if twice is not None:
         raise DataError(f"the trajectory label {shown(twice)} occurs twice")
@@ -89,6 +91,15 @@ def label_text(label: Any) -> str:
     return str(int(number)) if number.is_integer() and abs(number) <= _WHOLE else text
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written: one that comes from bytes that are no UTF-8 cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def first_twice(names: Sequence[Any]) -> Any:
     """The first name that occurs a second time, or `None`."""
     seen = set()
@@ -101,12 +112,18 @@ def first_twice(names: Sequence[Any]) -> Any:
 
 def check_count(what: str, given: Any, wanted: int, of: str) -> None:
     """Refuse a list of another length than what it describes."""
-    if isinstance(given, str) or (np.ndim(given) == 0 and not hasattr(given, "__len__")):
-        raise DataError(f"there is one {what} for {wanted} {of}; give a list")
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise DataError(
+            f"the {what} are a list of {wanted}, one for each of the {of}, not {shown(given)}"
+        )
     if len(given) != wanted:
         raise DataError(f"there are {len(given)} {what} for {wanted} {of}: {listed(list(given))}")
 
 
 def _listed(labels: Any) -> list[Any]:
-    array = labels if isinstance(labels, list | tuple) else np.asarray(labels)
-    return list(array) if isinstance(array, list | tuple) else array.tolist()
+    if isinstance(labels, list | tuple):
+        return list(labels)
+    array = np.atleast_1d(np.asarray(labels))
+    if array.dtype.kind in "mM":  # as a number, a date would be one of nanoseconds
+        array = array.astype(str)
+    return [label.item() if isinstance(label, np.generic) else label for label in array]

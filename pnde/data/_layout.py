@@ -9,11 +9,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from pnde.errors import DataError, listed, nearest, shown
+from pnde.errors import DataError, brief, listed, nearest, shown
 
 from ._attributes import plain_attributes
 from ._checks import check_finite, check_times
-from ._labels import check_count, first_twice, split_names, trajectory_labels
+from ._labels import check_count, first_twice, is_unicode, split_names, trajectory_labels
 from ._limits import check_room
 from ._numbers import as_numbers
 from ._times import Times, as_times, on_one_clock
@@ -74,8 +74,11 @@ def assemble(
 ) -> xr.Dataset:
     """`make_dataset` for states ``(trajectory, time, n)`` and times of shape ``(trajectory, time)``."""
     count, _, n = u.shape
-    names = [f"u{i}" for i in range(n)] if states is None else [str(name) for name in states]
-    check_count("state names", names, n, "states")
+    if 0 in u.shape:
+        raise DataError(f"there are no data: {count} trajectories, {u.shape[1]} times, {n} states")
+    states = [f"u{i}" for i in range(n)] if states is None else states
+    check_count("state names", states, n, "states")
+    names = [str(name) for name in states]
     check_state_names(names)
     labels = np.arange(count) if trajectory is None else trajectory_labels(trajectory)
     check_count("trajectory labels", labels, count, "trajectories")
@@ -119,6 +122,19 @@ def times_of(ds: xr.Dataset) -> Times:
     return Times(time_matrix(ds), time_label(ds), str(_time_of(ds).attrs.get("since", "")))
 
 
+def check_layout(ds: Any) -> None:
+    """Refuse what is no data set in the standard layout.
+
+    **Raises:** `DataError` that says how to get one.
+    """
+    standard = {"trajectory", "time", "state"}
+    if not (isinstance(ds, xr.Dataset) and "u" in ds and set(ds["u"].dims) == standard):
+        raise DataError(
+            f"a data set in the standard layout is meant, with u over (trajectory, time, state), not "
+            f"{type(ds).__name__}; make one by pnde.open_data"
+        )
+
+
 def state_index(ds: xr.Dataset, name: str) -> int:
     """Position of the state called ``name``; `DataError` with the nearest name if there is none."""
     names = [str(known) for known in ds["state"].values]
@@ -133,6 +149,9 @@ def check_state_names(names: Sequence[str]) -> None:
     """Refuse names that are empty or occur twice."""
     if "" in names:
         raise DataError(f"state {names.index('')} has no name; give one to each")
+    foreign = next((name for name in names if not is_unicode(name)), None)
+    if foreign is not None:
+        raise DataError(f"the state name {brief(foreign)!a} is not text in UTF-8; rename it")
     twice = first_twice(names)
     if twice is not None:
         raise DataError(f"the state name {shown(twice)} occurs twice")
@@ -168,8 +187,6 @@ def _stack(u: Any, t: Any, time_units: str) -> tuple[np.ndarray, Times]:
         states = states[None]
     if states.ndim != 3:
         raise DataError(f"u has shape {states.shape}; it must be (trajectory, time, state)")
-    if 0 in states.shape:
-        raise DataError(f"u is empty: its shape is {states.shape}")
     values = times.values
     if values.ndim == 1:
         values = np.broadcast_to(values, (states.shape[0], values.shape[0])).copy()

@@ -7,7 +7,7 @@ import os
 from pnde.errors import DataError
 
 #: Where nobody tells how much memory there is.
-_UNKNOWN = 4 << 30
+_UNKNOWN = 2 << 30
 
 
 def check_room(needed: int, what: str) -> None:
@@ -15,17 +15,17 @@ def check_room(needed: int, what: str) -> None:
 
     Half, because a table is held twice while it is turned into a data set.
     """
-    room = _memory() // 2
-    if needed > room:
+    if needed > room():
         raise DataError(
             f"{what} would take {_size(needed)}, more than half of this machine's memory "
-            f"({_size(2 * room)}); keep fewer states or samples, or cut it into several files"
+            f"({_size(2 * room())}); keep fewer states or samples, or cut it into several files"
         )
 
 
-def _memory() -> int:
+def room() -> int:
+    """How many bytes data may take: half of the machine's memory."""
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (AttributeError, ValueError, OSError):
         return _UNKNOWN
 

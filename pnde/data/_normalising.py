@@ -39,15 +39,18 @@ class Normaliser:
 
     @classmethod
     def fit(cls, ds: xr.Dataset) -> Normaliser:
-        """Mean and sample standard deviation (n − 1) over time and trajectories, and typical speeds.
+        """The scales of a data set: of its splits `train` and `valid`, or of all of it if it has none.
 
-        Of a data set with splits, ``train`` and ``valid`` count, as in the paper's reference code;
-        of one without, all trajectories. Missing samples are left out, state by state. A standard
-        deviation below 1e-4 of the state's largest value is replaced by that value, and one below
-        1e-10 of the largest value of all states by this, so that a state that stands still does not
-        turn into magnified noise. Of states with the same unit, none is scaled by less than 1e-3 of
-        the largest deviation, nor is its speed less than that part of the largest. Speeds are
-        differences of successive known samples over their times.
+        `mean` and `std` (n − 1 degrees of freedom) are over time and trajectories, as in the paper's reference code;
+        `speed` is that of the steps between successive samples. Entries that were not measured are left out.
+
+        Three floors keep what hardly moves from being magnified into noise:
+
+        - a state that moves by less than 1e-4 of its largest value is scaled by that value;
+        - one that moves by less than 1e-10 of the largest value of any state, by that one;
+        - beside states in the same unit, no `std` is less than 1e-3 of the largest, and no `speed`.
+
+        **Raises:** `pnde.errors.DataError` if neither split is there, or a state is known at fewer than two samples.
         """
         if "split" in ds.coords:
             present = set(ds["split"].values.astype(str).tolist())
@@ -106,7 +109,7 @@ def _speeds(ds: xr.Dataset, units: np.ndarray) -> np.ndarray:
 
 
 def _not_quiet(scale: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Scales of which none is nothing beside the others in the same unit."""
+    """The scales `(n,)`, each at least 1e-3 of the largest among those in the same unit."""
     out = scale.copy()
     for unit in set(units.tolist()) - {""}:
         same = units == unit

@@ -83,8 +83,8 @@ def open_data(
     **Raises:** `DataError`, one sentence that names the file, column, line, trajectory or state.
     """
     columns = Columns.make(states, time, trajectory)
-    if isinstance(source, str) and any(mark in source for mark in "*?[") and not _exists(source):
-        source = matching(source)
+    if isinstance(source, str | os.PathLike) and _is_pattern(os.fspath(source)):
+        source = matching(os.fspath(source))
     if isinstance(source, list | tuple):
         if not source:
             raise DataError("the list of data sets is empty; name one file at least")
@@ -144,9 +144,10 @@ def _checked(ds: xr.Dataset) -> xr.Dataset:
     return ds
 
 
-def _exists(path: str) -> bool:
+def _is_pattern(path: str) -> bool:
+    """Whether a path means several files; a file may have brackets in its name."""
     try:
-        return Path(path).exists()
+        return any(mark in path for mark in "*?[") and not Path(path).exists()
     except (OSError, ValueError):
         return False
 

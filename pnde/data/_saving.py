@@ -16,7 +16,8 @@ from pnde.errors import DataError, brief, nearest, shown
 from pnde.files import write_bytes
 
 from ._attributes import plain_attributes
-from ._layout import time_label, time_matrix
+from ._layout import check_layout, time_label, time_matrix
+from ._seal import seal
 
 
 def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
@@ -33,6 +34,7 @@ def save_data(ds: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     **Raises:** `DataError` for an unknown suffix, a missing folder, or names that a CSV file would
     not give back; `pnde.errors.RunError` where the disk is full or may not be written.
     """
+    check_layout(ds)
     path = Path(path)
     writers = {".nc": _netcdf, ".npz": _npz, ".csv": _csv}
     suffix = path.suffix.lower()
@@ -56,7 +58,7 @@ def _netcdf(ds: xr.Dataset) -> bytes:
     numbers = [name for name, variable in ds.variables.items() if variable.dtype.kind in "iuf"]
     # HDF5 checks these sums whenever a block is read; only whole blocks have them.
     encoding = {name: {"fletcher32": True} for name in numbers if ds[name].size and ds[name].ndim}
-    return bytes(ds.to_netcdf(engine="h5netcdf", encoding=encoding))
+    return seal(bytes(ds.to_netcdf(engine="h5netcdf", encoding=encoding)))
 
 
 def _npz(ds: xr.Dataset) -> bytes:
@@ -95,7 +97,7 @@ def _csv(ds: xr.Dataset) -> bytes:
 def _check_names(ds: xr.Dataset) -> None:
     """Refuse state names that a CSV file would not give back."""
     for name in ds["state"].values.astype(str):
-        taken = name.casefold() in ("trajectory", "split", "time", "t", "index", "")
+        taken = name.casefold() in ("trajectory", "split", "time", "index", "") or name == "t"
         if (
             taken
             or name != name.strip()

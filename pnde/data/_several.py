@@ -18,6 +18,7 @@ from pnde.errors import DataError, brief, listed, shown
 from ._checks import first_not_increasing
 from ._labels import first_twice
 from ._layout import assemble, padded, times_of
+from ._readers import suffix_of
 from ._times import Times, on_one_clock
 
 
@@ -33,15 +34,20 @@ def matching(pattern: str) -> list[Path]:
 
 
 def names_of(sources: Sequence[Any]) -> list[str]:
-    """What to call the sources: files by their stems, with their folder where these are the same."""
+    """What to call the sources: files by their names without suffix, or as much of the path as tells them apart.
+
+    **Raises:** `DataError` where a file is named twice.
+    """
     files = [isinstance(source, str | os.PathLike) for source in sources]
     if not all(files):
         return [str(position) for position in range(len(sources))]
     paths = [Path(source) for source in sources]
-    stems = [path.name.partition(".")[0] or path.name for path in paths]
-    if first_twice(stems) is None:
-        return stems
-    return [f"{path.parent.name}/{stem}" for path, stem in zip(paths, stems, strict=True)]
+    stems = [path.name.removesuffix(suffix_of(path)) for path in paths]
+    folders = [f"{path.parent.name}/{stem}" for path, stem in zip(paths, stems, strict=True)]
+    for names in (stems, folders, [str(path) for path in paths]):
+        if first_twice(names) is None:
+            return names
+    raise DataError(f"{brief(first_twice(paths), 100)}: the file is named twice")
 
 
 def side_by_side(parts: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dataset:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pnde.errors import DataError, nearest
+from pnde.errors import DataError, nearest, shown
 
 from ._labels import SPLITS, UNUSED
-from ._layout import make_dataset, time_label, time_matrix
+from ._layout import assemble, check_layout, padded, time_matrix, times_of
+from ._times import Times
 
 
 def split_data(
@@ -36,10 +38,12 @@ def split_data(
 
     **Raises:** `DataError` when there are too few trajectories: how many there are and are needed.
     """
+    check_layout(ds)
     shares = {"train": train, "valid": valid, "test": test}
     for name, share in shares.items():
-        if share < 0:
-            raise DataError(f"the {name} share is negative: {share}")
+        _check_share(name, share)
+    if seed is not None and not (isinstance(seed, int | np.integer) and seed >= 0):
+        raise DataError(f"seed is a whole number from 0 on, or None; not {shown(seed)}")
     available = ds.sizes["trajectory"]
     by_count = all(isinstance(share, int | np.integer) for share in shares.values())
     if by_count:
@@ -79,6 +83,9 @@ def select(ds: xr.Dataset, *splits: str) -> xr.Dataset:
 
     **Raises:** `DataError` when the data set is not split, or the split is unknown or empty.
     """
+    check_layout(ds)
+    if not splits:
+        raise DataError(f"name one split at least: {', '.join(SPLITS)}")
     if "split" not in ds.coords:
         raise DataError("the data set has no splits; call pnde.data.split_data first")
     present = ds["split"].values.astype(str)
@@ -86,7 +93,7 @@ def select(ds: xr.Dataset, *splits: str) -> xr.Dataset:
         if name not in present:
             hint = nearest(name, SPLITS) if name not in SPLITS else ""
             held = ", ".join(dict.fromkeys(present.tolist()))
-            raise DataError(f"no trajectory is in the split {name!r}{hint}; there are: {held}")
+            raise DataError(f"no trajectory is in the split {shown(name)}{hint}; there are: {held}")
     return ds.isel(trajectory=np.flatnonzero(np.isin(present, splits)))
 
 
@@ -99,8 +106,9 @@ def cut(ds: xr.Dataset, points: int) -> xr.Dataset:
 
     **Raises:** `DataError` when `points` is below 2 or longer than every trajectory.
     """
-    if points < 2:
-        raise DataError(f"a piece needs at least 2 points, not {points}")
+    check_layout(ds)
+    if not isinstance(points, int | np.integer) or points < 2:
+        raise DataError(f"a piece needs a whole number of points, at least 2, not {shown(points)}")
     ranges, labels = [], []
     for row, times in enumerate(time_matrix(ds)):
         pieces = int(np.isfinite(times).sum()) // points
@@ -142,15 +150,41 @@ def _split_in_time(ds: xr.Dataset, shares: dict[str, float]) -> xr.Dataset:
     return pieces.assign_coords(split=("trajectory", list(shares)))
 
 
+def _check_share(name: str, share: Any) -> None:
+    number = isinstance(share, int | float | np.integer | np.floating)
+    if not number or isinstance(share, bool) or not np.isfinite(share):
+        raise DataError(
+            f"the {name} share is {shown(share)}; it must be a whole number of trajectories, or a "
+            "fraction of them"
+        )
+    if share < 0:
+        raise DataError(f"the {name} share is negative: {share}")
+
+
 def _pieces(ds: xr.Dataset, ranges: list[tuple[int, int, int]], labels: list[str]) -> xr.Dataset:
-    u = ds["u"].transpose("trajectory", "time", "state").values
-    times = time_matrix(ds)
-    return make_dataset(
-        [u[row, begin:end] for row, begin, end in ranges],
-        [times[row, begin:end] for row, begin, end in ranges],
+    """A new trajectory for each range of samples (row, begin, end), with all that belongs to them."""
+
+    def taken(values: np.ndarray) -> np.ndarray:
+        """Values over (trajectory, time, ...), cut into the pieces."""
+        return padded([values[row, begin:end] for row, begin, end in ranges])
+
+    times = times_of(ds)
+    out = assemble(
+        taken(ds["u"].transpose("trajectory", "time", "state").values),
+        Times(taken(times.values), times.unit, times.since),
         [str(name) for name in ds["state"].values],
         [str(unit) for unit in ds["units"].values] if "units" in ds.coords else None,
         attrs=ds.attrs,
         trajectory=labels,
-        time_units=time_label(ds),
     )
+    rows = [row for row, _, _ in ranges]
+    for name, variable in ds.data_vars.items():
+        if name in ("u", "t") or "trajectory" not in variable.dims:
+            continue
+        first = ("trajectory", "time") if "time" in variable.dims else ("trajectory",)
+        turned = variable.transpose(*first, ...)
+        values = taken(turned.values) if len(first) == 2 else turned.values[rows]
+        out[name] = (turned.dims, values, variable.attrs)
+    own = {name: c.variable for name, c in ds.coords.items() if name not in out.coords}
+    kept = {name: c for name, c in own.items() if not {"trajectory", "time"} & set(c.dims)}
+    return out.assign_coords(kept)

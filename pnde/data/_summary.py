@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ._layout import time_label, time_matrix
+from ._layout import check_layout, time_label, time_matrix
 
 
 def state_table(ds: xr.Dataset) -> pd.DataFrame:
@@ -14,6 +14,7 @@ def state_table(ds: xr.Dataset) -> pd.DataFrame:
 
     Padding after the end of a shorter trajectory does not count as missing.
     """
+    check_layout(ds)
     u = ds["u"].transpose("trajectory", "time", "state").values[_inside(ds)]
     known = np.isfinite(u)
     units = ds["units"].values.astype(str) if "units" in ds.coords else [""] * u.shape[-1]
@@ -31,6 +32,7 @@ def state_table(ds: xr.Dataset) -> pd.DataFrame:
 
 def summary(ds: xr.Dataset) -> str:
     """A few lines of text: trajectories by split, points, times, missing samples, states."""
+    check_layout(ds)
     inside = _inside(ds)
     lengths = inside.sum(axis=1)
     times = np.where(inside, time_matrix(ds), np.nan)

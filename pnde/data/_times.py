@@ -67,6 +67,8 @@ def as_times(values: Any, unit: str = "", where: Callable[[int], str] | None = N
 
     **Raises:** `DataError` where the values are neither, or mixed, or complex.
     """
+    if not isinstance(unit, str):
+        raise DataError(f"the unit of time is text, such as 's', not {shown(unit)}")
     if isinstance(getattr(values, "dtype", None), pd.DatetimeTZDtype):
         values = pd.Series(values).dt.tz_convert(None).to_numpy()
     elif hasattr(values, "dtype") and not isinstance(values.dtype, np.dtype):
@@ -163,7 +165,7 @@ def _date_of(reference: str, seconds: float) -> str:
 
 def _of_dates(dates: np.ndarray) -> Times:
     """Dates ``datetime64`` ``(k,)``, of which any may be NaT."""
-    if np.datetime_data(dates.dtype)[0] in ("Y", "M", "W", "D", "generic"):
+    if np.datetime_data(dates.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "generic"):
         dates = dates.astype("datetime64[s]")
     if np.isnat(dates).all():
         return Times(np.full(dates.shape, np.nan), "s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+from typing import Any
 
 from pnde.engines.protocol import Batch, Engine, Step, Training, Trajectories
 from pnde.engines.status import Status
@@ -45,12 +46,14 @@ def get(name: str = "auto") -> Engine:
     return importlib.import_module(f"pnde.engines.{name}").load()
 
 
-def set_up(name: str) -> None:
+def set_up(name: str, **options: Any) -> None:
     """Install what an engine needs beside this package, which may take a network and minutes.
+
+    `options` are those of the engine's own `setup`.
 
     **Raises:** `pnde.errors.EngineError` saying what failed.
     """
-    importlib.import_module(f"pnde.engines.{name}.setup").setup()
+    importlib.import_module(f"pnde.engines.{name}.setup").setup(**options)
 
 
 def _julia_is_set_up() -> bool:

@@ -227,4 +227,4 @@ class Grid:
         """The inverse of `to_dict`."""
         from pnde.grids.record import of_record
 
-        return of_record(tables)
+        return cls(**of_record(tables))

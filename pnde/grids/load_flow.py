@@ -10,7 +10,6 @@ import numpy as np
 from pnde.errors import GridError
 from pnde.grids.grid import Grid
 from pnde.grids.polar import FlowProblem, Iterate, solve
-from pnde.grids.power import rounding_level
 from pnde.grids.reactive_limits import beyond_limits, hold_limits
 from pnde.grids.starts import continuation, starts
 
@@ -90,14 +89,7 @@ def load_flow(
     **Raises:** [`pnde.errors.GridError`][] if the iteration does not converge, naming the bus with
     the largest mismatch, or if there are only roots that are rejected.
     """
-    bus = grid.buses
-    problem = FlowProblem(
-        grid,
-        np.nan_to_num(bus.active) + 1j * np.nan_to_num(bus.reactive),
-        free=np.sort(np.concatenate([grid.sources, grid.loads])),
-        loose=grid.loads,
-        rounding=rounding_level(grid),
-    )
+    problem = FlowProblem.of(grid)
     start, root = _root(problem, tolerance, max_iterations, low_voltage)
     limited = grid.sources[:0]
     if reactive_limits:

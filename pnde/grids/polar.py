@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pnde.grids.power import newton_step
+from pnde.grids.power import newton_step, rounding_level
 
 if TYPE_CHECKING:
     from pnde.grids.grid import Grid
@@ -35,6 +35,18 @@ class FlowProblem:
     free: np.ndarray
     loose: np.ndarray
     rounding: float
+
+    @classmethod
+    def of(cls, grid: Grid) -> FlowProblem:
+        """The problem that the set-points of a grid pose."""
+        bus = grid.buses
+        return cls(
+            grid,
+            np.nan_to_num(bus.active) + 1j * np.nan_to_num(bus.reactive),
+            free=np.sort(np.concatenate([grid.sources, grid.loads])),
+            loose=grid.loads,
+            rounding=rounding_level(grid),
+        )
 
     def residual(self, voltage: np.ndarray) -> np.ndarray:
         """Power mismatches, p.u.: active at `free`, then reactive at `loose`."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnde.grids.grid import Grid
 from pnde.grids.tables import Branches, Buses
+
+if TYPE_CHECKING:
+    from pnde.grids.grid import Grid
 
 _BUS_VALUES = ("active", "reactive", "voltage", "angle", "shunt")
 # Left out where all have this value, so that records of older versions, without them, mean the same.
@@ -49,19 +51,17 @@ def to_record(grid: Grid) -> dict[str, Any]:
     }
 
 
-def of_record(record: Mapping[str, Any]) -> Grid:
-    """The grid of a record of `to_record`."""
+def of_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the grid of a record of `to_record`."""
     bus, line = dict(record["buses"]), dict(record["branches"])
     for key in (*_BUS_VALUES, *(key for key in _MORE_BUS_VALUES if key in bus)):
         bus[key] = _array(bus[key])
     line.update({key: _array(line[key]) for key in _BRANCH_VALUES})
-    return Grid(
-        Buses(**bus),
-        Branches(**line),
-        name=record["name"],
-        base_mva=record["base_mva"],
-        citation=record["citation"],
-    )
+    return {
+        "buses": Buses(**bus),
+        "branches": Branches(**line),
+        **{key: record[key] for key in ("name", "base_mva", "citation")},
+    }
 
 
 def _plain(values: np.ndarray) -> list[Any]:

@@ -12,7 +12,7 @@ from pnde.errors import ConstraintError, DataError
 from pnde.laws.constraint import Constraint
 
 
-class Chain:
+class RodsStructure:
     """Structure of a law with two rows for each link of a chain: its Gram matrix is factored in O(N)."""
 
 
@@ -45,9 +45,9 @@ class Rods(Constraint):
             names=[f"squared length of {rod}" for rod in rods]
             + [f"stretching of {rod}" for rod in rods],
             states=states,
-            julia="NPendulum",
+            julia="Rods",
         )
-        self.structure = Chain()
+        self.structure = RodsStructure()
 
     @property
     def label(self) -> str:

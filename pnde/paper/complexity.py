@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from pnde.engines.jax.chain import ChainJacobian
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
+from pnde.engines.jax.structures.rods import RodsJacobian
 from pnde.engines.jax.timing import compile_time, interleaved
 from pnde.systems.pendulum import to_cartesian
 
@@ -112,7 +112,7 @@ def _chain(links: int) -> dict[tuple[str, str], Callable[[], object]]:
     angles, speeds = rng.uniform(0, 2 * np.pi, links), rng.normal(size=links)
     u = jnp.asarray(to_cartesian(np.concatenate([angles, speeds])))
     v = jnp.asarray(rng.normal(size=4 * links))
-    forward, backward = _passes(ChainJacobian.at(u), v, "cholesky")
+    forward, backward = _passes(RodsJacobian.at(u), v, "cholesky")
     return {("forward pass", "chain"): forward, ("backward pass", "chain"): backward}
 
 

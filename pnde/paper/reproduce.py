@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +46,6 @@ def reproduce(folder: str | Path, plan: Plan | None = None, progress: bool = Tru
             began = time.perf_counter()
             run_study(results, study(name), seed, progress)
             logger.info("%s, seed %d: %.0f s", name, seed, time.perf_counter() - began)
-            _forget_programs()
     measure(results)
     draw(results)
     check(results)
@@ -69,12 +67,6 @@ def run_study(results: Results, study: Study, seed: int, progress: bool = True) 
             write_json(path / FAILURES, failed)
         else:
             _evaluate(results, study, seed, model, runs[model])
-
-
-def _forget_programs() -> None:
-    """Compiled programs of a study take a gigabyte, and no other study uses them."""
-    if "jax" in sys.modules:
-        sys.modules["jax"].clear_caches()
 
 
 def _evaluate(results: Results, study: Study, seed: int, model: str, run: Run) -> None:

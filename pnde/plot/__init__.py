@@ -12,6 +12,7 @@ from ._history import history
 from ._phase import phase
 from ._saving import save
 from ._style import style
+from ._system import system
 from ._trajectories import trajectories
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "phase",
     "save",
     "style",
+    "system",
     "trajectories",
     "voltage",
 ]

@@ -39,8 +39,8 @@ def check(report: xr.Dataset, axes: Any = None) -> np.ndarray:
 
     **Arguments:**
 
-    - `report`: a data set as `pnde.metrics.deviation` makes it: ``relative``
-      ``(trajectory, time, row)``.
+    - `report`: a data set as `pnde.metrics.deviation` makes it: `relative`
+      `(trajectory, time, row)`.
     - `axes`: axes to draw on, one for each row.
 
     **Returns:** the axes, one for each row that is shown, in the order of the law.

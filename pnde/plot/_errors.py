@@ -39,11 +39,11 @@ def errors(
     **Arguments:**
 
     - `forecasts`: forecasts by the name of their model, or a single forecast, with the variables
-      ``constraint_error`` and, where truth is known, ``state_error``.
+      `constraint_error` and, where truth is known, `state_error`.
     - `axes`: two axes to draw on.
     - `band`: whether to draw the bands (of several trajectories).
 
-    **Returns:** the two axes ``(2,)``.
+    **Returns:** the two axes `(2,)`.
     """
     forecasts = named(forecasts)
     with style():
@@ -97,7 +97,7 @@ def _line(ax: Any, forecast: xr.Dataset, variable: str, line: dict[str, Any], ba
 
 
 def _on_common_times(forecast: xr.Dataset, variable: str) -> tuple[np.ndarray, np.ndarray]:
-    """Times ``(time,)`` and values ``(trajectory, time)``.
+    """Times `(time,)` and values `(trajectory, time)`.
 
     Trajectories with times of their own are set to the time since their start, and interpolated to
     those of the longest one where they differ.

@@ -50,7 +50,7 @@ def active_power(
 
     **Arguments:**
 
-    - `system`: the grid's system, such as ``pnde.systems.ieee14()``.
+    - `system`: the grid's system, such as `pnde.systems.ieee14()`.
     - `forecasts`: forecasts by the name of their model, or a single one.
     - `buses`: numbers or names; by default the load buses, of more than 12 those that draw most.
     - `axes`: axes to draw on, one for each bus.
@@ -103,7 +103,7 @@ def diagram(
 
     **Arguments:**
 
-    - `system`: the grid's system, such as ``pnde.systems.ieee14()``.
+    - `system`: the grid's system, such as `pnde.systems.ieee14()`.
     - `forecasts`: forecasts by the name of their model, or a single one; without any the grid
       alone is drawn.
     - `time`: when; the last time by default.
@@ -200,7 +200,7 @@ def _bundles(
 def _limit(ax: Axes, values: Sequence[np.ndarray], point: float) -> None:
     """Let a few trajectories that run away leave the panel instead of setting its scale.
 
-    `values` are ``(trajectory, time)``; all of them are seen at their start.
+    `values` are `(trajectory, time)`; all of them are seen at their start.
     """
     every = np.concatenate([part[np.isfinite(part)] for part in values])
     starts = np.concatenate([part[:, 0] for part in values])
@@ -211,7 +211,7 @@ def _limit(ax: Axes, values: Sequence[np.ndarray], point: float) -> None:
 
 
 def _bus_errors(system: Any, ds: xr.Dataset | None, time: float | None) -> np.ndarray:
-    """The median error of each bus at a time, ``(N,)``; NaN where there is none."""
+    """The median error of each bus at a time, `(N,)`; NaN where there is none."""
     if ds is None:
         return np.full(system.grid.size, np.nan)
     values, times = system.bus_error(ds).values, time_matrix(ds)

@@ -18,11 +18,13 @@ def history(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
     **Arguments:**
 
-    - `df`: the history of a run, with the columns ``epoch``, ``loss`` and, if there are validation
-      data, ``valid_loss``.
+    - `df`: the history of a run, with the columns `epoch`, `loss` and, if there are validation
+      data, `valid_loss`.
     - `ax`: the axes to draw on.
 
     **Returns:** the axes.
+
+    **Raises:** `pnde.errors.DataError` if a column is missing.
     """
     columns = [str(column) for column in df.columns]
     for name in ("epoch", "loss"):

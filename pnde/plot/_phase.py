@@ -45,6 +45,8 @@ def phase(
     - `axes`: axes to draw on, one for each trajectory.
 
     **Returns:** the axes, one for each trajectory.
+
+    **Raises:** `pnde.errors.DataError` if the data have a single state, or none of the trajectories.
     """
     forecasts = named(forecasts)
     first = next(iter(forecasts.values()), truth)

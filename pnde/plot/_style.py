@@ -45,7 +45,7 @@ FLOOR = 1e-17
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The look of the figures, for your own drawing beside them: ``with pnde.plot.style(): ...``"""
+    """The look of the figures, for your own drawing beside them: `with pnde.plot.style(): ...`"""
     settings: Any = {
         "font.size": 7,
         "axes.titlesize": 7,
@@ -68,8 +68,8 @@ def style() -> Iterator[None]:
 
 
 def panels(rows: int, columns: int, width: float, height: float, **options: Any) -> np.ndarray:
-    """New axes ``(rows, columns)`` in a new figure of `width` times `height` inches."""
-    # Ticks are made when the figure is drawn, by then outside of `style`: they are told here.
+    """New axes `(rows, columns)` in a new figure of `width` times `height` inches."""
+    # Ticks are made when the figure is drawn, outside of `style`, so their look is set here.
     _, axes = plt.subplots(
         rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **options
     )
@@ -80,7 +80,10 @@ def panels(rows: int, columns: int, width: float, height: float, **options: Any)
 
 
 def given(axes: Any, count: int) -> np.ndarray:
-    """The axes that the caller gave, as a flat array of at least `count`."""
+    """The axes that the caller gave, as a flat array of at least `count`.
+
+    **Raises:** `pnde.errors.PndeError` if they are fewer.
+    """
     flat = np.atleast_1d(np.asarray(axes, dtype=object)).reshape(-1)
     if len(flat) < count:
         raise PndeError(f"the figure has {count} panels, but only {len(flat)} axes are given")
@@ -110,7 +113,7 @@ def legend(axes: np.ndarray, own: bool) -> None:
 
 
 def outer_labels(axes: np.ndarray, count: int, x: str, y: str | None = None) -> None:
-    """Labels of a grid of axes ``(rows, columns)`` of which the first `count` are used.
+    """Labels of a grid of axes `(rows, columns)` of which the first `count` are used.
 
     The rest are hidden, and the time axis is labelled below the last used panel of each column. A
     `y` label is shared: it stands on the left only.
@@ -136,8 +139,8 @@ def named(forecasts: xr.Dataset | Mapping[str, xr.Dataset]) -> dict[str, xr.Data
 def model_styles(forecasts: Mapping[str, xr.Dataset]) -> dict[str, dict[str, Any]]:
     """A line for each model: the paper's for NDE, SNDE (by rising γ) and PNDE, others after them.
 
-    The method is the forecast's attribute ``method``, or is read from the name; γ is the attribute
-    ``gamma``, or the first number in the name.
+    The method is the forecast's attribute `method`, or is read from the name; γ is the attribute
+    `gamma`, or the first number in the name.
     """
     methods = {name: _method(name, forecast) for name, forecast in forecasts.items()}
     stabilised = sorted(
@@ -160,7 +163,7 @@ def model_styles(forecasts: Mapping[str, xr.Dataset]) -> dict[str, dict[str, Any
 
 
 def with_unit(name: str, unit: str) -> str:
-    """``name (unit)``, or the name where there is no unit."""
+    """`name (unit)`, or the name where there is no unit."""
     return f"{name} ({unit})" if unit else name
 
 

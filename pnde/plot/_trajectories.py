@@ -39,7 +39,7 @@ def trajectories(
 
     **Arguments:**
 
-    - `data`: a data set, or several by name: models get their colours, ``truth`` is black.
+    - `data`: a data set, or several by name: models get their colours, `truth` is black.
     - `states`: names; all if left out.
     - `trajectories`: positions in the data set; by default the first 5 of a single data set, the
       first of several.

@@ -86,7 +86,9 @@ def train(
     if method is not None:
         settings["method"] = method
     config = Config.make(config, **settings)
-    ds, source = open_data(data), Path(data) if isinstance(data, str | Path) else None
+    ds, source = open_data(data), None
+    if isinstance(data, str | Path) and Path(data).is_file():  # a pattern stands for several files
+        source = Path(data)
     if "split" not in ds.coords:
         ds = _split(ds, config)
     system = system_of(ds)

@@ -122,12 +122,6 @@ class System(ABC):
         """Numbers of this system's own to tell about a forecast, by name."""
         return {}
 
-    def draw(self, truth: xr.Dataset, forecasts: dict[str, xr.Dataset]) -> dict[str, Any]:
-        """Figures of this system's own, beside that of the errors: axes by the name of the picture."""
-        from pnde import plot
-
-        return {"phase": plot.phase(truth, forecasts)}
-
     def continued(self, ds: xr.Dataset, t_end: float) -> xr.Dataset:
         """The truth from the initial states of `ds` up to a later `t_end`, under the same labels."""
         u0 = ds["u"].transpose("trajectory", "time", "state").values[:, 0]

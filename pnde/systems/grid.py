@@ -189,18 +189,6 @@ class PowerGrid(System):
         away = np.where(np.isfinite(last), last, np.inf)
         return {f"distance to rest, median (t = {end})": float(np.median(away))}
 
-    def draw(self, truth: xr.Dataset, forecasts: dict[str, xr.Dataset]) -> dict[str, Any]:
-        from pnde import plot
-
-        # As in the paper: what the law changes, beside the plain model.
-        pair = {k: ds for k, ds in forecasts.items() if ds.attrs.get("method") != "snde"}
-        shown = pair or forecasts
-        return {
-            "power": plot.active_power(self, shown),
-            "voltage": plot.voltage(self, shown),
-            "grid": plot.diagram(self, shown),
-        }
-
     def active_power(self, ds: xr.Dataset) -> xr.DataArray:
         """Active power injected at every bus, p.u., `(trajectory, time, bus)`."""
         return self._by_bus(ds, self.grid.injected_power(self._voltage(ds)).real, "active_power")

@@ -9,7 +9,7 @@ import xarray as xr
 from pnde.data import attribute_table
 from pnde.errors import ConstraintError, DataError, PndeError, brief, shown
 from pnde.laws import Constraint, Rods, as_constraint
-from pnde.systems import registry
+from pnde.systems.registry import get, names
 
 
 def system_of(ds: xr.Dataset) -> Any:
@@ -21,7 +21,7 @@ def system_of(ds: xr.Dataset) -> Any:
     **Raises:** `pnde.errors.DataError` if the parameters are no such tables, or not those of the system.
     """
     name = ds.attrs.get("system")
-    if not isinstance(name, str) or name not in registry.names():
+    if not isinstance(name, str) or name not in names():
         return None
     parameters = attribute_table(ds.attrs, "parameters")
     for key, value in parameters.items():
@@ -42,7 +42,7 @@ def system_of(ds: xr.Dataset) -> Any:
             "states; mend the attribute, or pass the law as constraint="
         )
     try:
-        return registry.get(name, **parameters)
+        return get(name, **parameters)
     except PndeError as error:
         raise DataError(f"the attributes of the data do not fit: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -143,13 +143,6 @@ class Pendulum(System):
             out["constraint_error"] = (("trajectory", "time"), constraint_error(g))
         return out.assign_coords(state=list(twin.states), units=("state", list(twin.units)))
 
-    def draw(self, truth: xr.Dataset, forecasts: dict[str, xr.Dataset]) -> dict[str, Any]:
-        """The path of the last bob."""
-        from pnde import plot
-
-        last = (f"x_{self.n}", f"y_{self.n}")
-        return {"phase": plot.phase(truth, forecasts, states=last)}
-
     def _angular_rhs(self, z: Any, t: Any) -> Any:
         """ż of one state (θ, ω)."""
         xp, n = z.__array_namespace__(), self.n

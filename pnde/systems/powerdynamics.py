@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pnde.errors import ConfigError, EngineError, GridError, SolveError, nearest
+from pnde.errors import ConfigError, SolveError, nearest
 from pnde.laws import Constraint
+from pnde.laws.program import Program
 
 if TYPE_CHECKING:
     import xarray as xr
-
-_UUID = "cc46b21f-1b17-51c2-b642-af74c3d3a8be"  # of PowerDynamics.jl
 
 
 def from_powerdynamics(network: Any) -> PowerDynamicsGrid:
@@ -31,18 +30,7 @@ def from_powerdynamics(network: Any) -> PowerDynamicsGrid:
     **Raises:** `pnde.errors.EngineError` if Julia or PowerDynamics is not there, or the code fails;
     `pnde.errors.GridError` if it gives no network.
     """
-    from pnde.engines.julia.session import pnde_module, translated
-
-    jl, main = pnde_module(), _with_powerdynamics()
-    with translated():
-        if isinstance(network, str | Path):
-            network = jl.load_code(str(network))
-        if not main.isa(network, main.PowerDynamics.Network):
-            kind = main.string(main.typeof(network))
-            raise GridError(
-                f"the code gives a {kind}, not a Network of PowerDynamics; let it end with one"
-            )
-        return PowerDynamicsGrid(jl.DifferentialAlgebraic(network))
+    return PowerDynamicsGrid(_julia().network(network))
 
 
 class PowerDynamicsGrid:
@@ -60,16 +48,12 @@ class PowerDynamicsGrid:
     name = "powerdynamics"
     order = 1
 
-    def __init__(self, system: Any):
-        from pnde.engines.julia.session import pnde_module, translated
-
-        with translated():
-            law = pnde_module().AlgebraicRows(system)
-            self.states = tuple(str(name) for name in system.names)
-            self.operation_point = np.array(system.operation_point)
-            self.moving = np.array(system.moving, dtype=bool)
-        self._system = system
-        self.constraint: Constraint = AlgebraicEquations(self, law)
+    def __init__(self, network: Any):
+        self.states: tuple[str, ...] = network.states
+        self.operation_point: np.ndarray = network.operation_point
+        self.moving: np.ndarray = network.moving
+        self._network = network
+        self.constraint: Constraint = AlgebraicEquations(network)
 
     def simulate(
         self,
@@ -94,8 +78,6 @@ class PowerDynamicsGrid:
         """
         from pnde import __version__
         from pnde.data import make_dataset
-        from pnde.engines.julia.arrays import to_julia, trajectories_of
-        from pnde.engines.julia.session import pnde_module, translated
 
         steps = round(t_end / dt)
         if steps < 1 or abs(steps * dt - t_end) > 1e-9 * t_end:
@@ -104,10 +86,7 @@ class PowerDynamicsGrid:
         random = np.random.default_rng(seed).uniform(-push, push, (trajectories, len(self.states)))
         pushes = np.where(at, random, 0.0)
         times = np.linspace(0.0, t_end, steps + 1)
-        jl = pnde_module()
-        with translated():
-            u0 = jl.ambient_forcing(self._system, to_julia(pushes))
-            solution = trajectories_of(jl.simulate(self._system, u0, to_julia(times)))
+        solution = self._network.simulate(pushes, times)
         for k in np.flatnonzero(solution.status):
             raise SolveError(
                 f"trajectory {k} cannot be integrated to t = {t_end:g}; push less than {push:g}, or force fewer states"
@@ -133,126 +112,51 @@ class PowerDynamicsGrid:
 
 
 class AlgebraicEquations(Constraint):
-    """The law 0 = f(u) of the rows without a derivative, on the arrays of either engine."""
+    """The law 0 = f(u) of the rows without a derivative, on the arrays of either engine.
 
-    def __init__(self, grid: PowerDynamicsGrid, law: Any):
-        rows = [name for name, moves in zip(grid.states, grid.moving, strict=True) if not moves]
+    - `network`: what the julia engine evaluates it by.
+    """
+
+    def __init__(self, network: Any):
+        rows = [
+            name for name, moves in zip(network.states, network.moving, strict=True) if not moves
+        ]
         super().__init__(
             self._value,
             target=0.0,
             jacobian=self._jacobian,
-            states=grid.states,
+            states=network.states,
             names=[f"0 = f({name})" for name in rows],
         )
-        self.julia_object = law
-        self._system = grid._system
-        self._steps: list[_Step] = []
-        self._columns = np.repeat(np.arange(len(grid.states)), np.diff(law.pattern.colptr))
-        self._rows = np.array(law.pattern.rowval) - 1
-        self._colours = np.array(law.colours) - 1
+        self.network = network
 
     @property
     def label(self) -> str:
         return "algebraic equations"
 
+    @cached_property
+    def _program(self) -> Program:
+        """The rows as data; made when first asked for, since the julia engine does without."""
+        program: Program = self.network.program()
+        return program
+
     def _value(self, u: Any) -> Any:
-        xp = u.__array_namespace__()
-        known = u
-        for step in self._program():
-            operands = [
-                xp.asarray(matrix, u.dtype) @ known + xp.asarray(constant, u.dtype)
-                for matrix, constant in step.operands
-            ]
-            if step.operation == "power":
-                operands.append(xp.asarray(step.parameter, u.dtype))
-            known = xp.concatenate([known, _OPERATIONS[step.operation](xp, *operands)])
-        return known[-len(self._steps[-1].parameter) :]
+        return self._program(u)
 
     def _jacobian(self, u: Any) -> Any:
         import jax  # this is only ever evaluated by the jax engine
         import jax.numpy as jnp
 
         # States of one colour share no row, so one derivative gives the entries of all of them.
-        seeds = jnp.asarray(self._colours == np.arange(self._colours.max() + 1)[:, None], u.dtype)
+        rows, columns, colours = self.network.rows, self.network.columns, self.network.colours
+        seeds = jnp.asarray(colours == np.arange(colours.max() + 1)[:, None], u.dtype)
         changes = jax.vmap(lambda seed: jax.jvp(self._value, (u,), (seed,))[1])(seeds)
-        entries = changes[self._colours[self._columns], self._rows]
-        return (
-            jnp.zeros((changes.shape[1], len(u)), u.dtype)
-            .at[self._rows, self._columns]
-            .set(entries)
-        )
-
-    def _program(self) -> list[_Step]:
-        """The rows as steps; made when first asked for, since the julia engine does without."""
-        from pnde.engines.julia.session import pnde_module, translated
-
-        if not self._steps:
-            try:
-                with translated():
-                    steps = list(pnde_module().algebraic_program(self._system))
-            except EngineError as error:
-                raise GridError(
-                    f'the jax engine cannot take this network over; use engine="julia" ({error})'
-                ) from error
-            count = len(self._system.names)
-            for step in steps:
-                self._steps.append(_step(step, count))
-                count += len(self._steps[-1].parameter)
-        return self._steps
+        entries = changes[colours[columns], rows]
+        return jnp.zeros((changes.shape[1], len(u)), u.dtype).at[rows, columns].set(entries)
 
 
-class _Step(NamedTuple):
-    """One operation on many operands at once; an operand is affine, a matrix and a constant, in all that is known."""
+def _julia() -> Any:
+    """The one engine that holds networks, by a method that the other has not."""
+    from pnde.engines import get
 
-    operation: str
-    parameter: np.ndarray
-    operands: list[tuple[np.ndarray, np.ndarray]]
-
-
-def _step(step: Any, count: int) -> _Step:
-    operands = []
-    for operand in step.operands:
-        constant = np.array(operand.constant, dtype=float)
-        matrix = np.zeros((len(constant), count))
-        matrix[np.array(operand.rows) - 1, np.array(operand.columns) - 1] = np.array(operand.values)
-        operands.append((matrix, constant))
-    return _Step(str(step.operation), np.array(step.parameter, dtype=float), operands)
-
-
-def _plain(name: str) -> Callable[..., Any]:
-    return lambda xp, *operands: getattr(xp, name)(*operands)
-
-
-_PLAIN = (
-    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"),
-    *("exp", "log", "sqrt", "abs", "sign", "minimum", "maximum", "atan2"),
-)
-_OPERATIONS: dict[str, Callable[..., Any]] = {
-    **{name: _plain(name) for name in _PLAIN},
-    "multiply": lambda xp, x, y: x * y,
-    "divide": lambda xp, x, y: x / y,
-    "power": lambda xp, x, exponent: x**exponent,
-    "less": lambda xp, x, y: xp.astype(x < y, x.dtype),
-    "less_equal": lambda xp, x, y: xp.astype(x <= y, x.dtype),
-    "equal": lambda xp, x, y: xp.astype(x == y, x.dtype),
-    "select": lambda xp, condition, x, y: xp.where(condition != 0, x, y),
-    "result": lambda xp, x: x,
-}
-
-
-def _with_powerdynamics() -> Any:
-    """Julia's Main, with PowerDynamics loaded."""
-    from juliacall import Main
-
-    from pnde.engines.julia.session import translated
-
-    try:
-        with translated():
-            Main.seval("import PowerDynamics")
-    except EngineError as error:
-        raise EngineError(
-            'PowerDynamics.jl is not in the Julia project of this engine: run python -c "import juliapkg; '
-            f"juliapkg.add('PowerDynamics', '{_UUID}', version='4')\" and then pnde setup julia",
-            traceback=error.traceback,
-        ) from error
-    return Main
+    return get("julia")

@@ -11,7 +11,10 @@ from pnde.systems.base import System, Variant
 
 
 class Quartic(System):
-    """Unit mass, ẍ = -x r², ÿ = -y r², state (x, y, ẋ, ẏ). The energy is the law; angular momentum is not told.
+    """Unit mass, ẍ = -x r², ÿ = -y r² (paper, Eq. 17-18), state (x, y, ẋ, ẏ).
+
+    The law is the energy. The angular momentum is conserved too, but it is not part of the law: like the paper, we
+    suppose that only one of the two is known.
 
     Initial states of the paper: r in [0.8, 1.2], any angle, the speed r² of a circular orbit (v²/r = r³) and
     a perturbation of each component, uniform within ±`perturbation` of that speed. The paper gives it no size; 0.1 is

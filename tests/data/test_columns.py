@@ -269,6 +269,21 @@ class TestSeveral:
         with pytest.raises(DataError, match=r"run3.csv: there is no such file"):
             open_data([folder / "run1.csv", folder / "run3.csv"])
 
+    def test_names_that_tell_files_apart(self, tmp_path):
+        text = "time,x\n0,1\n1,2\n"
+        (tmp_path / "b").mkdir()
+        names = ("v1.5.csv", "v1.7.csv", "b/v1.5.csv")
+        for name in names:
+            (tmp_path / name).write_text(text)
+        ds = open_data([tmp_path / name for name in names[:2]])
+        assert ds["trajectory"].values.tolist() == ["v1.5", "v1.7"]
+        ds = open_data([tmp_path / name for name in names[1:] + names[:1]])
+        assert ds["trajectory"].values.tolist()[:2] == [f"{tmp_path.name}/v1.7", "b/v1.5"]
+        ds = open_data(tmp_path / "v1*.csv")
+        assert ds["trajectory"].values.tolist() == ["v1.5", "v1.7"]
+        with pytest.raises(DataError, match=r"v1.5.csv: the file is named twice"):
+            open_data([tmp_path / names[0], tmp_path / names[0]])
+
     def test_a_name_with_brackets_is_a_name(self, tmp_path):
         (tmp_path / "a[1].csv").write_text("time,x\n0,1\n1,2\n")
         assert open_data(str(tmp_path / "a[1].csv")).sizes["time"] == 2

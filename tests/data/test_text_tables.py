@@ -196,6 +196,10 @@ def test_numbers_of_any_size_are_kept_to_the_last_bit(tmp_path, scale):
             "time,t,x\n0,0,1\n1,1,2\n",
             r"each column of time, t could be the time; say which by time='time'",
         ),
+        (
+            "date,time,x\n2020-01-01,0,1\n2020-01-01,1,2\n",
+            "each column of date, time could be the time",
+        ),
         ("run,id,time,x\n1,1,0,1\n1,1,1,2\n", "each column of run, id could be the trajectory"),
         ("run,time,x\n1,0,1\n,1,2\n", "line 3, column 'run': the trajectory has no name"),
         (
@@ -243,10 +247,10 @@ def test_ten_thousand_columns_take_linear_time(read):
     def seconds(count):
         rows = [",".join(str(row * count + k) for k in range(count + 1)) for row in range(3)]
         text = "\n".join([",".join(["time", *(f"s{k}" for k in range(count))]), *rows])
-        began = time.perf_counter()
+        began = time.process_time()
         ds = read(text)
         assert ds.sizes["state"] == count
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     seconds(100)
-    assert seconds(10_000) < 20 * max(seconds(1_000), 0.05)
+    assert seconds(10_000) < 30 * max(seconds(1_000), 0.02)

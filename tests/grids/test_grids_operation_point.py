@@ -10,6 +10,7 @@ from pnde.grids import (
     complete,
     dvoc,
     from_ppc,
+    growth_rate,
     ieee14,
     load_flow,
     normal_form,
@@ -160,5 +161,66 @@ def test_missing_set_points_and_missing_roots_are_named():
     active = small.buses.active.copy()
     active[small.index(14)] = -14.9
     heavy = dataclasses.replace(small, buses=dataclasses.replace(small.buses, active=active))
-    with pytest.raises(GridError, match=r"ieee14 has no operation point.* bus \d+ is off by"):
+    # Without a load flow there is nothing to rest near, and its own reason is the one to give.
+    with pytest.raises(
+        GridError, match=r"the load flow of ieee14 did not converge.*bus 14 injects"
+    ):
         operation_point(heavy)
+    reactive = small.buses.reactive[small.sources] + [0.0, 0.0, 0.0, 30.0]
+    with pytest.raises(
+        GridError,
+        match=r"ieee14 has no operation point .* \d+ % of the way from the load flow to the given "
+        r"set-points, bus \d+ is off by .*; drop the sources' reactive set-points",
+    ):
+        operation_point(small.with_set_points(reactive))
+
+
+def test_the_rest_is_followed_from_the_load_flow():
+    # Newton's method from the load flow alone ends in an unstable rest with |v_8| = 0.04.
+    grid = ieee14(published=True)
+    flow = load_flow(grid)
+    assert np.abs(flow.voltage[7]) == pytest.approx(0.1548724573182038)
+    v = operation_point(grid)
+    assert np.abs(v[7]) == pytest.approx(0.384553, abs=2e-6)
+    np.testing.assert_allclose(operation_point(grid, start=flow.voltage), v, atol=1e-9)
+
+
+def test_other_set_points_of_a_source():
+    sources, other = normal_form(ieee14()), np.array([0.1, -0.2, 0.3, 0.0])
+    moved = sources.with_reactive(other)
+    expected = normal_form(ieee14().with_set_points(other))
+    np.testing.assert_allclose(moved.C, expected.C, rtol=1e-13)
+    np.testing.assert_array_equal(moved.reactive, other)
+
+
+@pytest.mark.parametrize("eta", [3e-3, -3e-3])
+def test_growth_is_found_without_all_modes(eta, monkeypatch):
+    import pnde.grids.modes
+
+    pypower = pytest.importorskip("pypower.api", reason="pypower is not installed")
+    grid = complete(from_ppc(pypower.case118(), name="case118"))
+    voltage, sources = load_flow(grid).voltage, normal_form(grid, eta=eta)
+    fastest = slow_modes(grid, voltage, sources).real.max()
+    assert (fastest > 0) == (eta < 0)
+    monkeypatch.setattr(pnde.grids.modes, "_FEW", 0)
+    found = growth_rate(grid, voltage, sources)
+    if eta < 0:
+        assert 0 < found <= fastest * (1 + 1e-6)
+    else:
+        assert found == 0.0
+
+
+def test_growth_of_one_mode_among_stable_ones(monkeypatch):
+    import pnde.grids.modes
+
+    pypower = pytest.importorskip("pypower.api", reason="pypower is not installed")
+    grid = complete(from_ppc(pypower.case118(), name="case118"))
+    voltage = load_flow(grid).voltage
+    sources = normal_form(grid)
+    upset = sources.C.copy()
+    upset[7] *= -5.0  # this one's voltage runs away
+    sources = dataclasses.replace(sources, C=upset)
+    fastest = slow_modes(grid, voltage, sources).real.max()
+    monkeypatch.setattr(pnde.grids.modes, "_FEW", 0)
+    assert fastest > 0
+    assert growth_rate(grid, voltage, sources) == pytest.approx(fastest, rel=1e-5)

@@ -48,6 +48,8 @@ end
 component(network, index::VIndex) = network[VIndex(index.compidx)]
 component(network, index::EIndex) = network[EIndex(index.compidx)]
 
+PNDE.is_network(::Network) = true
+
 "A network given as the law of a model is the law of its algebraic equations."
 PNDE.as_constraint(network::Network, time_dependent = false, source = "") =
     AlgebraicRows(DifferentialAlgebraic(network))

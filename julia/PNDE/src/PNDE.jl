@@ -15,7 +15,7 @@ using LinearAlgebra
 using Logging: Logging, ConsoleLogger, with_logger
 using Lux: Lux
 using NaNMath: NaNMath
-using NNlib: batched_mul, batched_transpose, gelu, relu, softplus
+using NNlib: batched_mul, batched_transpose, gelu, relu, sigmoid, softplus
 using Optimisers: Optimisers, Adam
 using OrdinaryDiffEqRosenbrock: OrdinaryDiffEqRosenbrock, Rodas4, Rodas5P
 using OrdinaryDiffEqTsit5: OrdinaryDiffEqTsit5, Tsit5
@@ -30,31 +30,47 @@ using Statistics: mean
 using Zygote: Zygote
 
 export AbstractProjection, CholeskyProjection, QRProjection, TruncatedProjection, project
-export AbstractConstraint, Constraint, Holonomic, Linear, Stacked, value, constraint_jacobian
-export Quartic, LotkaVolterra, NPendulum, PowerBalance, ieee14
+export AbstractConstraint, Constraint, Holonomic, InDomain, Linear, Stacked, value, constraint_jacobian
+export Quartic, LotkaVolterra, Rods, PowerBalance, ieee14
 export DifferentialAlgebraic, AlgebraicRows, SparseJacobian, ambient_forcing, simulate
 export retract
 export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, velocity
 export Settings, rollout, Tsit5, Vern9, Rodas4, Rodas5P
 export GaussAdjoint, InterpolatingAdjoint, BacksolveAdjoint, ZygoteVJP
-export Segments, Trainer, step!, evaluate, train!, learning_rate, loss_and_gradient
+export Program, TracedFunction, TracedLaw
+export Segments, Trainer, step!, evaluate, loss_and_gradient
 
-include("jacobians.jl")
-include("batched.jl")
-include("magma.jl")
-include("projection.jl")
-include("sparse_jacobian.jl")
-include("constraints.jl")
-include("systems/quartic.jl")
-include("systems/lotka_volterra.jl")
-include("systems/npendulum.jl")
-include("systems/power_balance.jl")
-include("retraction.jl")
-include("fields.jl")
-include("solve.jl")
-include("train.jl")
-include("systems/differential_algebraic.jl")
-include("program.jl")
+include("program/operations.jl")
+include("program/program.jl")
+include("structures/jacobian.jl")
+include("projection/batched.jl")
+include("projection/magma.jl")
+include("projection/project.jl")
+include("structures/rods.jl")
+include("structures/sparse.jl")
+include("laws/constraint.jl")
+include("laws/holonomic.jl")
+include("laws/linear.jl")
+include("laws/stacked.jl")
+include("laws/traced.jl")
+include("laws/twin.jl")
+include("laws/quartic.jl")
+include("laws/lotka_volterra.jl")
+include("laws/rods.jl")
+include("laws/power_balance.jl")
+include("laws/algebraic_rows.jl")
+include("projection/retract.jl")
+include("fields/model.jl")
+include("fields/layout.jl")
+include("fields/velocity.jl")
+include("solve/settings.jl")
+include("solve/rollout.jl")
+include("solve/integrate.jl")
+include("solve/push.jl")
+include("solve/differential_algebraic.jl")
+include("train/loss.jl")
+include("train/trainer.jl")
+include("program/of_rows.jl")
 include("names.jl")
 include("precompile.jl")
 

@@ -26,9 +26,25 @@ function named_model(; activation, method, gamma, projection, features, options.
     )
 end
 
+"A program from flat arrays: of each step the operation, and where its operands and integers end."
+function named_program(; inputs, constants, constant_ends, operations, operands, operand_ends, integers, integer_ends, result, clock)
+    between(x, ends, k) = collect(x[(ends[k] + 1):ends[k + 1]])
+    steps = map(eachindex(operations)) do k
+        operation_named(String(operations[k]), between(integers, integer_ends, k)), between(operands, operand_ends, k)
+    end
+    numbers = [Vector{Float64}(between(constants, constant_ends, k)) for k in 1:(length(constant_ends) - 1)]
+    return Program(Int(inputs), numbers, steps, Int(result), Int(clock))
+end
+
+is_system(x) = x isa DifferentialAlgebraic
+"Whether x is a network of PowerDynamics.jl, which the extension knows."
+is_network(x) = false
+name_of_type(x) = string(typeof(x))
+
 linear_law(matrix) = Linear(Matrix{Float64}(matrix))
 
-law_values(law, u, t) = value(law, u, t)
+"h(u, t), NaN where the law is not defined."
+law_values(law, u, t) = ifelse.(reshape(indomain(law, u), 1, :), value(law, u, t), eltype(u)(NaN))
 
 "The states u `(n, B)` put on the manifold, and which of them `(B,)` are there."
 function retract_states(law, metric, u, t, c)

@@ -3,7 +3,7 @@
     u, times = [1.0 1.5; 1.2 0.8], collect(0.1 .* (0:2))
     named(T) = named_model(;
         sizes = [2, 4, 4, 2], activation = "gelu", skip = false, method = "pnde", gamma = 1.0, constraint = LotkaVolterra(),
-        projection = "cholesky", mean = zeros(T, 2), std = ones(T, 2), order = 1, features = "state", metric = nothing,
+        projection = "cholesky", mean = zeros(T, 2), std = ones(T, 2), speed = nothing, order = 1, features = "state", metric = nothing,
         physics = nothing,
     )
     settings(retract) = named_settings(; solver = "tsit5", rtol = 1e-4, atol = 1e-4, max_steps = 100, step = nothing, retract)

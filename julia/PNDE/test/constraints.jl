@@ -8,8 +8,8 @@ rng = Xoshiro(2)
 const LAWS = (
     ("quartic", Quartic(), randn(rng, 4, 3)),
     ("Lotka-Volterra", LotkaVolterra(; alpha = 1.1), rand(rng, 2, 3) .+ 0.5),
-    ("4-pendulum", NPendulum(), randn(rng, 16, 3)),
-    ("8-pendulum", NPendulum(), randn(rng, 32, 3)),
+    ("4-pendulum", Rods(), randn(rng, 16, 3)),
+    ("8-pendulum", Rods(), randn(rng, 32, 3)),
     ("IEEE 14-bus", ieee14(), vcat(ones(14, 3), zeros(14, 3)) .+ 0.1 .* randn(rng, 28, 3)),
     ("linear", Linear(randn(rng, 2, 4)), randn(rng, 4, 3)),
     ("stacked", Stacked(Quartic(), Linear([1.0 0 0 0])), randn(rng, 4, 3)),
@@ -38,7 +38,7 @@ end
     Δ(x) = Diagonal(D * x) * D
     x, y, vx, vy = u[1:2, 1], u[3:4, 1], u[5:6, 1], u[7:8, 1]
     expected = [2Δ(x) 2Δ(y) zeros(2, 4); Δ(vx) Δ(vy) Δ(x) Δ(y)]
-    @test dense(constraint_jacobian(NPendulum(), u, 0.0))[:, :, 1] ≈ expected
+    @test dense(constraint_jacobian(Rods(), u, 0.0))[:, :, 1] ≈ expected
 end
 
 @testset "a law that depends on time" begin
@@ -56,6 +56,10 @@ end
     @test all(isnan, value(LotkaVolterra(), u[:, 2:2], 0.0))
     @test indomain(Constraint(sum; domain = u -> u[1] > 0), u) == [true, false]
     @test indomain(Stacked(LotkaVolterra(), Constraint(sum)), u) == [true, false]
+    # A program, u₁ < 2, beside what the law itself says.
+    program = PNDE.Program(1, [[2.0]], [(PNDE.operation_named("take", [0]), [1]), (PNDE.operation_named("less", Int[]), [3, 2])], 4, 0)
+    @test indomain(InDomain(LotkaVolterra(), program), [1.0 -1 3; 2 2 2]) == [true, false, false]
+    @test isequal(PNDE.law_values(InDomain(Constraint(sum), program), [1.0 3; 2 2], 0.0), [3.0 NaN])
 end
 
 @testset "laws from text" begin
@@ -71,4 +75,55 @@ end
         @test Base.invokelatest(value, load_law(file), u, 0.0) ≈ [9;;]
         @test Base.invokelatest(value, load_law("include(\"$file\")"), u, 0.0) ≈ [9;;]
     end
+end
+
+@testset "a syntax error says where" begin
+    @test_throws "line 2, column 9: not a unary operator" load_code("u ->\n  u[1] +* 2\n")
+    @test_throws "the twin has a syntax error in line 1, column 11" load_code("u -> (u[1]")
+    mktempdir() do folder
+        file = joinpath(folder, "law.jl")
+        write(file, "f(u) = 'ab'\nf\n")
+        @test_throws "law.jl has a syntax error in line 1" load_code(file)
+        @test_throws "there is no file" load_code(joinpath(folder, "nothing.jl"))
+    end
+end
+
+# Of u₁² sin(t) + u₂ by hand, as Python would trace it: the values, and the pullback.
+function traced_example()
+    step(name, operands, integers = Int[]) = (PNDE.operation_named(name, integers), operands)
+    first_state, second_state = step("take", [1], [0]), step("take", [1], [1])
+    h = PNDE.Program(
+        2, Vector{Float64}[],
+        [first_state, second_state, step("sin", [2]), step("multiply", [3, 3]), step("multiply", [6, 5]), step("add", [7, 4])], 8, 2,
+    )
+    # (2 u₁ sin(t) y̅, y̅)
+    pullback = PNDE.Program(
+        3, [[2.0]], [
+            first_state, step("sin", [2]), step("multiply", [4, 5]), step("multiply", [7, 6]), step("multiply", [8, 3]),
+            step("take", [9, 3], [0, 1]),
+        ], 10, 2,
+    )
+    return PNDE.TracedFunction(h, pullback, (1,))
+end
+
+@testset "a traced function" begin
+    f, by_hand(u, t) = traced_example(), u[1:1, :] .^ 2 .* sin.(t') .+ u[2:2, :]
+    u, t = randn(rng, 2, 3), [0.1, 0.2, 0.3]
+    @test f(u, t) ≈ by_hand(u, t)
+    @test f(u) ≈ by_hand(u, [0.0])
+    @test only(gradient(u -> sum(abs2, f(u, t)), u)) ≈ only(gradient(u -> sum(abs2, by_hand(u, t)), u))
+    # Of the time alone in double precision: in single, 1e6 + 0.1 is 1e6 + 0.125.
+    single = f(Float32.(u), fill(1.0e6 + 0.1, 3))
+    @test eltype(single) == Float32
+    @test single ≈ by_hand(u, fill(1.0e6 + 0.1, 3)) rtol = 1.0e-5
+    dual = ForwardDiff.derivative(s -> f(u .+ s, t), 0.0)
+    @test dual ≈ ForwardDiff.derivative(s -> by_hand(u .+ s, t), 0.0)
+end
+
+@testset "a metric as matrices" begin
+    A = randn(rng, 3, 3, 4) .+ 3 .* reshape(Matrix(1.0I, 3, 3), 3, 3, 1)
+    w = randn(rng, 3, 3, 4)
+    loss(A) = sum(w .* PNDE.batched_inverse(A))
+    @test only(gradient(loss, A)) ≈ only(grad(central_fdm(5, 1), loss, A)) rtol = 1.0e-8
+    @test PNDE.batched_inverse(A)[:, :, 2] ≈ inv(A[:, :, 2])
 end

@@ -58,7 +58,7 @@ end
 end
 
 @testset "$(nameof(typeof(method))): derivatives" for method in (NDE(), SNDE(1.5), Projected())
-    for (n, law) in ((4, Quartic()), (8, NPendulum())), T in (Float64,)
+    for (n, law) in ((4, Quartic()), (8, Rods())), T in (Float64,)
         model = small_model(; n, method, constraint = law, skip = true)
         θ, u, w = weights(model), randn(rng, n, 2), randn(rng, n, 2)
         c = value(law, u, 0.0) .+ 0.1
@@ -78,4 +78,31 @@ end
     @test only(gradient(θ -> sum(velocity(model, θ, u, c, 0.0f0)), θ)) isa Vector{Float32}
     model = small_model(; T = Float32, method = SNDE(1.5))
     @test velocity(model, θ, u, c, 0.0f0) isa Matrix{Float32}
+end
+
+@testset "velocities in units of the data's own" begin
+    u = randn(rng, 4, 3)
+    plain, scaled = small_model(; method = NDE()), small_model(; method = NDE(), speed = [2.0, 3.0])
+    θ = weights(plain)
+    f(model) = velocity(model, θ, u, zeros(1, 3), 0.0)
+    @test f(scaled)[1:2, :] == f(plain)[1:2, :]
+    @test f(scaled)[3:4, :] ≈ [2, 3] .* f(plain)[3:4, :]
+end
+
+@testset "numbers of double precision in functions of single" begin
+    T = Float32
+    u, c = randn(rng, T, 4, 3), zeros(T, 1, 3)
+    law = Constraint(u -> 0.5u[1]^2 + 1.5u[2] * u[3]; domain = u -> u[1] < 1.0e9)
+    for options in ((;), (; metric = u -> [1.5, 2.5 + 0.1u[1]^2, 3.5, 4.5]), (; physics = u -> 0.1 .* u))
+        model = small_model(; T, constraint = law, options...)
+        θ = weights(model, T)
+        loss(θ, u) = sum(abs2, velocity(model, θ, u, c, 0.0))
+        @test velocity(model, θ, u, c, 0.0) isa Matrix{T}
+        gradients = gradient(loss, θ, u)
+        @test gradients[1] isa Vector{T} && gradients[2] isa Matrix{T}
+        double = small_model(; constraint = law, options...)
+        expected = gradient((θ, u) -> sum(abs2, velocity(double, θ, u, Float64.(c), 0.0)), Float64.(θ), Float64.(u))
+        @test all(isapprox.(gradients, expected; rtol = 1.0e-4))
+    end
+    @test eltype(retract(CholeskyProjection(), law, nothing, u, 0.0, c)) == T
 end

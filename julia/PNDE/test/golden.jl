@@ -17,8 +17,8 @@ end
 const SYSTEMS = (
     (name = "quartic", law = Quartic(), order = 2, u = wave(4, 2), dt = 0.1),
     (name = "lotka-volterra", law = LotkaVolterra(), order = 1, u = 1.5 .+ 0.7 .* wave(2, 2), dt = 0.1),
-    (name = "pendulum-4", law = NPendulum(), order = 2, u = hanging(4, 2), dt = 0.01),
-    (name = "pendulum-8", law = NPendulum(), order = 2, u = hanging(8, 2), dt = 0.01),
+    (name = "pendulum-4", law = Rods(), order = 2, u = hanging(4, 2), dt = 0.01),
+    (name = "pendulum-8", law = Rods(), order = 2, u = hanging(8, 2), dt = 0.01),
     (name = "ieee14", law = ieee14(), order = 1, u = vcat(1 .+ 0.05 .* wave(14, 2), 0.1 .* wave(14, 2)), dt = 0.1),
 )
 const METHODS = (nde = NDE(), snde = SNDE(1.5), pnde = Projected())

@@ -105,7 +105,7 @@ end
 @testset "a chain is what its dense array is" begin
     N, B = 5, 3
     u, v, b = randn(rng, 4N, B), randn(rng, 4N, B), randn(rng, 2N, B)
-    chain(u) = constraint_jacobian(NPendulum(), u, 0.0)
+    chain(u) = constraint_jacobian(Rods(), u, 0.0)
     G = chain(u)
     @test apply(G, v) ≈ apply(dense(G), v)
     @test PNDE.transpose_apply(G, b) ≈ PNDE.transpose_apply(dense(G), b)
@@ -117,7 +117,7 @@ end
         @test only(gradient(loss(chain), u)) ≈ only(gradient(loss(dense ∘ chain), u))
     end
     Ġ = chain(randn(rng, 4N, B))
-    moved(s) = project(CholeskyProjection(), PNDE.ChainJacobian(G.a + s * Ġ.a, G.b + s * Ġ.b, G.c + s * Ġ.c, G.d + s * Ġ.d), v, b)
+    moved(s) = project(CholeskyProjection(), PNDE.RodsJacobian(G.a + s * Ġ.a, G.b + s * Ġ.b, G.c + s * Ġ.c, G.d + s * Ġ.d), v, b)
     tangent = PNDE.ChainRulesCore.Tangent{typeof(G)}(; Ġ.a, Ġ.b, Ġ.c, Ġ.d)
     nothing_moves = PNDE.ChainRulesCore.ZeroTangent()
     change = last(PNDE.ChainRulesCore.frule(

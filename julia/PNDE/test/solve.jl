@@ -1,5 +1,5 @@
 using FiniteDifferences, LinearAlgebra, PNDE, Random, Zygote
-using PNDE: OK, LEFT_DOMAIN, MAX_STEPS, NON_FINITE, RANK_DEFICIENT, integrate
+using PNDE: OK, LEFT_DOMAIN, MAX_STEPS, NON_FINITE, OFF_MANIFOLD, RANK_DEFICIENT, integrate
 
 rng = Xoshiro(4)
 
@@ -10,7 +10,7 @@ weights(model) = 0.4 .* sin.(1.3 .* (0:(length(model.layout) - 1)) .+ 0.7)
 drift_of(law, u) = maximum(abs, reduce(hcat, value(law, u[:, :, b], 0.0) .- value(law, u[:, 1:1, b], 0.0) for b in axes(u, 3)))
 
 @testset "retraction" begin
-    for (law, u) in ((Quartic(), randn(rng, 4, 5)), (NPendulum(), randn(rng, 16, 5)), (ieee14(), vcat(ones(14, 5), zeros(14, 5))))
+    for (law, u) in ((Quartic(), randn(rng, 4, 5)), (Rods(), randn(rng, 16, 5)), (ieee14(), vcat(ones(14, 5), zeros(14, 5))))
         c = value(law, u, 0.0)
         off = u .+ 1.0e-3 .* randn(rng, size(u))
         for algorithm in (CholeskyProjection(), QRProjection(), TruncatedProjection())
@@ -74,6 +74,16 @@ end
     rest = Model(; sizes = (2, 4, 2), method = Projected(), constraint = LotkaVolterra(), mean = zeros(2), std = ones(2))
     out = rollout(rest, zeros(length(rest.layout)), [3.0; 1.5;;], reshape([0.0, 0.1], :, 1), [0.0;;], Settings())
     @test only(out.status) == Int(RANK_DEFICIENT)
+end
+
+@testset "a state that cannot be put back" begin
+    # h = 1 is nowhere: the retraction ends where h is nearest to it.
+    law = Constraint(u -> 1 / (1 + u[1]^2 + u[2]^2) / 2)
+    model = Model(; sizes = (2, 4, 2), method = Projected(), constraint = law, mean = zeros(2), std = ones(2))
+    θ, times = weights(model), reshape([0.0, 0.1], :, 1)
+    out = rollout(model, θ, [1.0; 1.0;;], times, [1.0;;], Settings(; retract = :save))
+    @test only(out.status) == Int(OFF_MANIFOLD)
+    @test only(rollout(model, θ, [1.0; 1.0;;], times, [1.0;;], Settings(; retract = :never)).status) == Int(OK)
 end
 
 @testset "integration of a given right-hand side" begin

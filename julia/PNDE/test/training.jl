@@ -26,6 +26,9 @@ function volterra_model(; method = Projected(), T = Float64, width = 8)
 end
 weights(model, T = Float64) = T.(0.4 .* sin.(1.3 .* (0:(length(model.layout) - 1)) .+ 0.7))
 
+"The number in a dual one."
+plain(x) = Float64(PNDE.ForwardDiff.value(x))
+
 tight(; options...) = Settings(; solver = Vern9(), rtol = 1.0e-11, atol = 1.0e-11, retract = :never, options...)
 
 @testset "$(nameof(typeof(method))), $(nameof(typeof(adjoint)))" for method in (NDE(), SNDE(1.0), Projected()),
@@ -81,16 +84,20 @@ end
     step!(trainer, batch, 1.0e-2)
     @test trainer.θ ≈ θ .- 1.0e-2 .* (gradient ./ (abs.(gradient) .+ 1.0e-8) .+ 0.1 .* θ)
     # Resumed from its moments it goes on as if it had not stopped.
-    mu, nu, _ = trainer.moments
-    resumed = Trainer(model, trainer.θ, settings; weight_decay = 0.1, moments = (trainer.count, mu, nu))
-    foreach(t -> step!(t, batch, 1.0e-2), (trainer, resumed))
-    @test resumed.θ == trainer.θ
+    for T in (Float32, Float64)
+        model, batch = volterra_model(; T), segments(3, 4, 0.1; T)
+        trainer = Trainer(model, weights(model, T), settings; weight_decay = 0.1)
+        # Long enough for powers of β that are taken anew to round differently.
+        foreach(_ -> step!(trainer, batch, 1.0e-2), 1:12)
+        mu, nu, beta = trainer.moments
+        @test T == Float64 || beta != (T(0.9), T(0.999)) .^ (trainer.count + 1)
+        resumed = Trainer(model, trainer.θ, settings; weight_decay = 0.1, moments = (trainer.count, mu, nu, Float64.(beta)))
+        foreach(t -> foreach(_ -> step!(t, batch, 1.0e-2), 1:3), (trainer, resumed))
+        @test resumed.θ == trainer.θ && resumed.moments == trainer.moments && resumed.count == 15
+    end
     clipped = Trainer(model, θ, settings; clip = 1.0e-9)
     step!(clipped, batch, 1.0e-2)
     @test clipped.θ ≈ θ .- 1.0e-2 .* clamp.(gradient, -1.0e-9, 1.0e-9) ./ (abs.(clamp.(gradient, -1.0e-9, 1.0e-9)) .+ 1.0e-8)
-    @test learning_rate(0; high = 1.0, low = 0.1, period = 10) == 1
-    @test learning_rate(5; high = 1.0, low = 0.1, period = 10) ≈ 0.55
-    @test learning_rate(99; high = 1.0, low = 0.1, period = 10) == 0.1
 end
 
 @testset "training lowers the loss, in single precision" begin
@@ -98,9 +105,63 @@ end
     model = volterra_model(; T = Float32, width = 16)
     trainer = Trainer(model, weights(model, Float32), Settings(; rtol = 1.0e-4, atol = 1.0e-4, retract = :never); weight_decay = 1.0e-4)
     before = first(evaluate(trainer, batches[1]))
-    seen = Float32[]
-    train!(trainer, batches; epochs = 30, rate = epoch -> learning_rate(epoch; high = 1.0e-2, low = 1.0e-4, period = 30), callback = (_, loss) -> push!(seen, loss))
-    @test length(seen) == 30
+    for epoch in 0:29, batch in batches
+        step!(trainer, batch, 1.0e-2 * (1 + cospi(epoch / 30)) / 2 + 1.0e-4)
+    end
     @test trainer.θ isa Vector{Float32}
     @test first(evaluate(trainer, batches[1])) < before / 3
+end
+
+@testset "entries that are not known" begin
+    model, whole = volterra_model(), segments(3, 4, 0.1)
+    θ = weights(model)
+    known = ones(2, 5, 3)
+    with(u, known) = Segments(u, whole.c, whole.start, whole.grid, whole.share, known)
+    loss(segments) = loss_and_gradient(model, θ, segments, tight())[1:2]
+    @test all(loss(with(whole.u, known)) .≈ loss(whole))
+    known[1, 3, 1] = known[2, 4, 2] = 0
+    hidden = ifelse.(known .> 0, whole.u, NaN)
+    value, gradient = loss(with(hidden, known))
+    @test all(isfinite, gradient) && (value, gradient) == loss(with(hidden, known))
+    # By hand: the mean over what is known of each segment.
+    predicted = rollout(model, θ, whole.u[:, 1, :], repeat(whole.grid, 1, 3), whole.c, tight()).u
+    errors = ((permutedims(predicted, (1, 2, 3)) .- whole.u) ./ model.std)[:, 2:end, :] .* known[:, 2:end, :]
+    @test value ≈ sum(sum(abs2, errors[:, :, s]) / sum(known[:, 2:end, s]) for s in 1:3) / 3 rtol = 1.0e-7
+    apart = Segments(hidden, whole.c, whole.start, repeat(whole.grid, 1, 3), whole.share, known)
+    @test loss(apart)[1] ≈ value rtol = 1.0e-8
+end
+
+@testset "the absolute tolerance is in units of the states" begin
+    # The same motion in other units takes the same steps.
+    law = Constraint(u -> u[1]^2 + u[2]^2)
+    function steps(unit)
+        model = Model(;
+            sizes = (2, 8, 2), method = NDE(), constraint = law, mean = zeros(2), std = unit .* ones(2), speed = unit .* ones(2),
+        )
+        batch = Segments(unit .* ones(2, 3, 1), zeros(1, 1), zeros(1), [0.0, 1.0, 2.0], [1.0])
+        settings = Settings(; rtol = 1.0e-9, atol = 1.0e-3, retract = :never)
+        loss, _, _, count = loss_and_gradient(model, weights(model), batch, settings)
+        out = rollout(model, weights(model), unit .* ones(2, 1), reshape([0.0, 1.0, 2.0], :, 1), zeros(1, 1), settings)
+        return loss, count, only(out.steps)
+    end
+    small, large = steps(1.0e-3), steps(1.0e3)
+    @test small[1] ≈ large[1] rtol = 1.0e-6
+    @test small[2:3] == large[2:3]
+end
+
+@testset "a law of time knows it in double precision" begin
+    # In single precision 1e6 + 0.1 is 1e6 + 0.125.
+    seen = Any[]
+    law = Constraint((u, t) -> (push!(seen, t); u[1] - 0.5sin(t)); time_dependent = true)
+    model = Model(; sizes = (2, 4, 2), method = Projected(), constraint = law, mean = zeros(Float32, 2), std = ones(Float32, 2))
+    batch = Segments(ones(Float32, 2, 2, 1), zeros(Float32, 1, 1), [1.0e6 + 0.1], Float32[0, 0.5], Float32[1])
+    θ = Float32.(weights(model))
+    loss, gradient, status, _ = loss_and_gradient(model, θ, batch, Settings(; retract = :save, rtol = 1.0e-4, atol = 1.0e-4))
+    @test loss isa Float32 && gradient isa Vector{Float32} && status == PNDE.OK
+    @test minimum(plain, seen) ≈ 1.0e6 + 0.1 atol = 1.0e-6
+end
+
+@testset "conditions at the starts" begin
+    model, batch = volterra_model(), segments(3, 4, 0.1)
+    @test PNDE.conditions(model, batch) == ones(3)
 end

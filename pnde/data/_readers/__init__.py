@@ -30,9 +30,14 @@ READERS = {
 _GRIDS = (".m", ".raw", ".json", ".xlsx")
 
 
+def suffix_of(path: Path) -> str:
+    """What tells the kind of a file, such as ``.csv`` or ``.csv.gz``."""
+    return "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
+
+
 def reader_of(path: Path) -> Callable[[Path, Columns], xr.Dataset]:
     """The function that reads a file of this suffix. **Raises:** `DataError` where there is none."""
-    suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
+    suffix = suffix_of(path)
     if suffix.lower() in _GRIDS:
         raise DataError(
             "this looks like a power grid, not trajectories; simulate some with "

@@ -15,6 +15,7 @@ from pnde.errors import DataError, brief, shown
 from .._arrays import from_arrays
 from .._columns import Columns
 from .._limits import check_room
+from .._trial import try_to_read
 
 _DEEPEST = 8
 
@@ -24,8 +25,10 @@ def read(path: Path, columns: Columns) -> xr.Dataset:
 
     **Raises:** `DataError` where it is damaged, or holds what only MATLAB can read.
     """
+    new = h5py.is_hdf5(path)
+    try_to_read(path, "hdf5" if new else "matlab")
     try:
-        arrays = _version_73(path) if h5py.is_hdf5(path) else _version_5(path)
+        arrays = _version_73(path) if new else _version_5(path)
     except (DataError, MemoryError):
         raise
     except Exception as error:  # SciPy, zlib and h5py each raise their own

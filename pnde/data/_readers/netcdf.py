@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
@@ -11,6 +12,8 @@ from pnde.errors import DataError, brief
 from .._columns import Columns
 from .._datasets import from_xarray
 from .._limits import check_room
+from .._seal import sealed
+from .._trial import try_to_read
 
 
 def read(path: Path, columns: Columns) -> xr.Dataset:
@@ -18,18 +21,19 @@ def read(path: Path, columns: Columns) -> xr.Dataset:
     with path.open("rb") as file:
         magic = file.read(4)
     # The engine is chosen by content, so that the result does not hang on what else is installed.
+    engine: dict[str, Any]
     if magic == b"\x89HDF":
-        engine = "h5netcdf"
+        if not sealed(path):
+            try_to_read(path, "hdf5")
+        engine = {"engine": "h5netcdf", "phony_dims": "access"}
     elif magic in (b"CDF\x01", b"CDF\x02"):
-        engine = "scipy"
+        engine = {"engine": "scipy", "mmap": False}  # a damaged file could not be closed
     else:
         raise DataError("this is not a NetCDF file (or a damaged one)")
     try:
         # Times stay the numbers that the file holds, and so does a state in hours; `as_times`
         # reads both what a file holds and what xarray makes of it.
-        with xr.open_dataset(
-            path, engine=engine, decode_times=False, decode_timedelta=False
-        ) as opened:
+        with xr.open_dataset(path, decode_times=False, decode_timedelta=False, **engine) as opened:
             check_room(2 * sum(8 * v.size for v in opened.variables.values()), "the data set")
             ds = opened.load()
     except (DataError, MemoryError):

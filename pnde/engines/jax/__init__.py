@@ -1,8 +1,8 @@
 """The embedded engine: JAX, diffrax, equinox and optax."""
 
 from pnde.engines import Engine
-from pnde.engines.jax import chain as chain  # registers the operator of chains
-from pnde.engines.jax import network as network  # registers the operator of grids
+from pnde.engines.jax.structures import network as network  # registers the operator of grids
+from pnde.engines.jax.structures import rods as rods  # registers the operator of rods
 
 
 def load() -> Engine:

@@ -16,12 +16,12 @@ from pnde.engines import Batch, Status, Training, Trajectories
 from pnde.engines.jax import fields
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
-from pnde.engines.jax.memory import make_room_for_programs
 from pnde.engines.jax.numerics import numerics
+from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project, rank_margin
 from pnde.engines.jax.retraction import is_on_manifold, retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
-from pnde.engines.jax.training import JaxTraining, batch_loss, on_device
+from pnde.engines.jax.training import JaxTraining, batch_loss, can_guard, on_device
 from pnde.laws import Constraint
 from pnde.models import Model, Weights
 
@@ -56,14 +56,16 @@ class JaxEngine:
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         times = np.broadcast_to(t, u.shape[:1])
         inspect_law(constraint, u, times)
-        return np.concatenate([_law(constraint, *block) for block in _blocks(u, times)])[: len(u)]
+        return np.concatenate([_law((constraint,), *block) for block in _blocks(u, times)])[
+            : len(u)
+        ]
 
     @numerics()
     def retract(
         self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        times, metric = np.broadcast_to(t, u.shape[:1]), _ByIdentity(metric)
-        blocks = [_retract(constraint, metric, *block) for block in _blocks(u, times, c)]
+        times, made_of = np.broadcast_to(t, u.shape[:1]), (constraint, metric)
+        blocks = [_retract(made_of, *block) for block in _blocks(u, times, c)]
         states, converged = (np.concatenate(parts)[: len(u)] for parts in zip(*blocks, strict=True))
         return states, converged
 
@@ -76,14 +78,13 @@ class JaxEngine:
         settings: SolverConfig,
         constraint: Constraint | None = None,
     ) -> Trajectories:
-        make_room_for_programs()
         dtype = jnp.dtype(settings.precision)
         start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
         c = np.zeros((len(u0), 0))
         if constraint is not None:
             c = constraint.targets(self.law(constraint, u0, np.asarray(grid[:, 0])))
         target = jnp.asarray(c, dtype)
-        return _trajectories(_integrate(rhs, settings, constraint, start, grid, target), settings)
+        return _trajectories(_integrate((rhs, settings, constraint), start, grid, target), settings)
 
     @numerics()
     def push(
@@ -95,9 +96,8 @@ class JaxEngine:
         settings: SolverConfig,
     ) -> Trajectories:
         grid = _float64(np.array([0.0, duration]))
-        return _trajectories(
-            _push(settings, constraint, _float64(u0), _float64(velocity), grid), settings
-        )
+        made_of = (settings, constraint)
+        return _trajectories(_push(made_of, _float64(u0), _float64(velocity), grid), settings)
 
     @numerics()
     def rollout(
@@ -109,7 +109,6 @@ class JaxEngine:
         c: np.ndarray,
         settings: SolverConfig,
     ) -> Trajectories:
-        make_room_for_programs()
         inspect_model(model)
         dtype = jnp.dtype(settings.precision)
         start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
@@ -133,7 +132,10 @@ class JaxEngine:
         dtype = jnp.dtype(model.config.solver.precision)
         parameters = fields.parameters(weights, dtype)
         segments = on_device(batch, dtype)
-        (loss, _), gradient = _loss_and_gradient(model, parameters, segments)
+        (loss, _), gradient = _loss_and_gradient(model, False, parameters, segments)
+        finite = all(jnp.isfinite(g).all() for g in jax.tree.leaves(gradient))
+        if jnp.isfinite(loss) and not finite and can_guard(model):
+            (loss, _), gradient = _loss_and_gradient(model, True, parameters, segments)
         return float(loss), fields.weights(gradient)
 
     @numerics()
@@ -145,13 +147,14 @@ class JaxEngine:
         weights: Weights,
         state: Mapping[str, np.ndarray] | None = None,
     ) -> Training:
-        make_room_for_programs()
         inspect_model(model)
         return JaxTraining(model, train, valid, weights, state)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _law(constraint, u, t):
+@of_recent
+def _law(made_of, u, t):
+    (constraint,) = made_of
+
     def one(u, t):
         h = value(constraint, u, t)
         return h if constraint.domain is None else jnp.where(constraint.domain(u), h, jnp.nan)
@@ -159,30 +162,21 @@ def _law(constraint, u, t):
     return jax.vmap(one)(u, t)
 
 
-class _ByIdentity:
-    """A metric as a static argument: it may be an array, which has no hash."""
+@of_recent
+def _retract(made_of, u, t, c):
+    constraint, metric = made_of
 
-    def __init__(self, metric: Any):
-        self.metric = metric
-
-    def __hash__(self) -> int:
-        return id(self.metric)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and other.metric is self.metric
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _retract(constraint, wrapped, u, t, c):
     def one(u, t, c):
-        on = retract(constraint, wrapped.metric, "cholesky", u, t, c)
+        on = retract(constraint, metric, "cholesky", u, t, c)
         return on, is_on_manifold(constraint, on, t, c)
 
     return jax.vmap(one)(u, t, c)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def _integrate(rhs, settings, constraint, u0, times, c):
+@of_recent
+def _integrate(made_of, u0, times, c):
+    rhs, settings, constraint = made_of
+
     def one(u0, times, c):
         retraction, domain = None, None
         if constraint is not None:
@@ -205,15 +199,17 @@ def _integrate(rhs, settings, constraint, u0, times, c):
     return jax.vmap(one)(u0, times, c)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _push(settings, constraint, u0, velocity, times):
+@of_recent
+def _push(made_of, u0, velocity, times):
+    settings, constraint = made_of
+
     def field(t, u, velocity):
         return project(jacobian(constraint, u, t), velocity)
 
     return jax.vmap(lambda u0, velocity: solve(field, u0, times, velocity, settings))(u0, velocity)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@of_model(static_argnums=(0,))
 def _rollout(model, settings, parameters, u0, times, c):
     law = model.constraint
     constrained = law is not None and model.config.method == "pnde"
@@ -235,12 +231,18 @@ def _rollout(model, settings, parameters, u0, times, c):
             settings,
             retraction if constrained else None,
             None if law is None else law.domain,
+            spread=model.std,
         )
         if not constrained:
             return solution
         rank = jax.vmap(lambda u, t: _rank_margin(model, u, t))(solution.u, times)
         singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
-        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, solution.status))
+        status = solution.status
+        if settings.retract != "never":
+            on = jax.vmap(lambda u, t: is_on_manifold(law, u, t, c))(solution.u, times)
+            off = jnp.any(jnp.all(jnp.isfinite(solution.u), axis=1) & ~on)
+            status = jnp.where((status == Status.OK) & off, Status.OFF_MANIFOLD, status)
+        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, status))
 
     return jax.vmap(one)(u0, times, c)
 
@@ -250,14 +252,14 @@ def _rank_margin(model, u, t):
     return jnp.where(jnp.all(jnp.isfinite(u)), margin, jnp.nan)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@of_model()
 def _velocity(model, parameters, t, u, c):
     return jax.vmap(lambda t, u, c: fields.velocity(model, parameters, t, u, c))(t, u, c)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _loss_and_gradient(model, parameters, segments):
-    loss = functools.partial(batch_loss, model)
+@of_model(static_argnums=(0,))
+def _loss_and_gradient(model, guard, parameters, segments):
+    loss = functools.partial(batch_loss, model, guard=guard)
     return jax.value_and_grad(loss, has_aux=True)(parameters, segments)
 
 

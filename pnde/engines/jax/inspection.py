@@ -48,6 +48,8 @@ def inspect_law(constraint: Constraint, u: np.ndarray, t: np.ndarray) -> None:
             raise ConstraintError(
                 f"{what} returns an array of shape {outcome.shape}; it has to return one truth value"
             )
+    # Joined laws learn here how many rows each of them has; a compiled program does not tell.
+    jax.eval_shape(constraint.value, jnp.asarray(state), jnp.asarray(time))
     _inspected[constraint].add(n)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.inspection import explained
-from pnde.engines.jax.structure import AbstractJacobian, DenseJacobian, InverseMetric
+from pnde.engines.jax.structures.dense import DenseJacobian
+from pnde.engines.jax.structures.jacobian import AbstractJacobian, InverseMetric
 from pnde.errors import ConstraintError
 from pnde.laws import ConstantJacobian, Constraint
 
@@ -66,7 +67,9 @@ def drift(constraint: Constraint, u: Float[Array, " n"], t: Any) -> Float[Array,
     """∂h/∂t, or `None` for a law that does not depend on time."""
     if not constraint.time_dependent:
         return None
-    t = jnp.asarray(t, dtype=u.dtype)
+    if not jnp.issubdtype(jnp.result_type(t), jnp.floating):
+        t = jnp.asarray(t, dtype=u.dtype)
+    t = jnp.asarray(t)  # in its own precision, which may be higher than the state's
     return jax.jvp(lambda t: value(constraint, u, t), (t,), (jnp.ones_like(t),))[1]
 
 

@@ -23,10 +23,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pnde.engines.jax.structure import (
+from pnde.engines.jax.structures.dense import DenseJacobian
+from pnde.engines.jax.structures.jacobian import (
     AbstractFactor,
     AbstractJacobian,
-    DenseJacobian,
     InverseMetric,
     weigh,
 )

@@ -78,6 +78,6 @@ def _retract_jvp(constraint, metric, method, primals, tangents):
     u_dot, t_dot, c_dot = tangents
     out = retract(constraint, metric, method, u, t, c)
     rate = drift(constraint, out, t)
-    offset = -c_dot if rate is None else rate * t_dot - c_dot
+    offset = -c_dot if rate is None else rate * t_dot.astype(rate.dtype) - c_dot
     W = inverse_metric(metric, out)
     return out, project(jacobian(constraint, out, t), u_dot, offset, W, method)

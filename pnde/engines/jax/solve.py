@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
 from pnde.config import SolverConfig, TrainingSolverConfig
@@ -20,6 +22,9 @@ SOLVERS: dict[str, Any] = {
     "dopri8": diffrax.Dopri8,
     "kvaerno5": diffrax.Kvaerno5,
 }
+
+# Not the one that equinox jits: it would keep each field, and what that is made of, for as long as the process lives.
+_diffeqsolve = inspect.unwrap(diffrax.diffeqsolve)
 
 Retraction = Callable[[Any, Array, Any], Array]
 """(t, u, args) ↦ u on the manifold."""
@@ -42,6 +47,7 @@ def solve(
     retraction: Retraction | None = None,
     domain: Callable[[Array], Array] | None = None,
     stop_at_times: bool = False,
+    spread: np.ndarray | None = None,
 ) -> Solution:
     """Solve u̇ = field(t, u, args) from u0 at times[0], saved at `times`.
 
@@ -53,6 +59,7 @@ def solve(
     - `retraction`: applied as `settings.retract` says: to every accepted step and saved state, to saved states, or not.
     - `domain`: true while the state is inside; the solve ends where it is not.
     - `stop_at_times`: adaptive steps end on the save times exactly, where interpolation is not accurate enough.
+    - `spread`: what `settings.atol` is in units of, `(n,)`; 1 if absent.
     """
     dtype = u0.dtype
     times = jnp.asarray(times, dtype)
@@ -69,7 +76,7 @@ def solve(
         smallest = 16 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))
         controller = diffrax.PIDController(
             rtol=settings.rtol,
-            atol=settings.atol,
+            atol=absolute_tolerance(settings, spread, u0),
             norm=error_norm,
             dtmin=None if stop_at_times else smallest,
             force_dtmin=False,
@@ -82,7 +89,7 @@ def solve(
             controller = diffrax.ClipStepSizeController(controller, step_ts=times)
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
-    solution = diffrax.diffeqsolve(
+    solution = _diffeqsolve(
         terms,
         solver,
         t0=times[0],
@@ -102,6 +109,13 @@ def solve(
     if retraction is not None and settings.retract != "never":
         u = jax.vmap(retraction, in_axes=(0, 0, None))(times, u, args)
     return Solution(u, _status(solution), solution.stats["num_steps"])
+
+
+def absolute_tolerance(settings: SolverConfig, spread: np.ndarray | None, u: Array) -> Any:
+    """`settings.atol` in the units of the states, so that a solve does not depend on these."""
+    if spread is None:
+        return settings.atol
+    return jnp.asarray(np.reshape(settings.atol * spread, (1,) * (u.ndim - 1) + (-1,)), u.dtype)
 
 
 def error_norm(error: Any) -> Array:

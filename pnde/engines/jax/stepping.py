@@ -20,7 +20,13 @@ from jaxtyping import Array
 
 from pnde.config import SolverConfig
 from pnde.engines import Status
-from pnde.engines.jax.solve import SOLVERS, Retraction, Solution, error_norm
+from pnde.engines.jax.solve import (
+    SOLVERS,
+    Retraction,
+    Solution,
+    absolute_tolerance,
+    error_norm,
+)
 from pnde.models import Model
 
 # So many slots are written out one after the other, which saves the copies of what is stored into the arrays of a loop:
@@ -39,6 +45,7 @@ def solve_storing(
     slots: int,
     size: int,
     retraction: Retraction | None = None,
+    spread: np.ndarray | None = None,
 ) -> Solution:
     """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for `slots` of them, rejected ones
     included, of `size` bytes each. The status is `MAX_STEPS` where they did not suffice.
@@ -50,7 +57,9 @@ def solve_storing(
     controller: diffrax.AbstractStepSizeController
     if settings.step is None:
         controller, dt0 = (
-            diffrax.PIDController(rtol=settings.rtol, atol=settings.atol, norm=error_norm),
+            diffrax.PIDController(
+                rtol=settings.rtol, atol=absolute_tolerance(settings, spread, u0), norm=error_norm
+            ),
             None,
         )
     else:

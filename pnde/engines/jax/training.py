@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +15,12 @@ from jaxtyping import Array, Float
 
 from pnde.engines import Batch, Status, Step
 from pnde.engines.jax import fields
+from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
+from pnde.engines.jax.programs import of_model
 from pnde.engines.jax.projection import check_rows
 from pnde.engines.jax.retraction import retract
-from pnde.engines.jax.solve import Solution, solve
+from pnde.engines.jax.solve import SOLVERS, Solution, solve
 from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
 from pnde.errors import RunError
 from pnde.models import Model, Weights
@@ -28,7 +31,8 @@ _ADAM = optax.scale_by_adam()
 class Segments(NamedTuple):
     """Segments on the device.
 
-    - `u`: `(S, k+1, n)`; `c`: targets `(S, m)`; `start`: the time of the first point `(S,)`.
+    - `u`: `(S, k+1, n)`; `c`: targets `(S, m)`.
+    - `start`: the time of the first point `(S,)`, in float64: seconds of an epoch have no digits left in float32.
     - `grid`: times relative to the start: `(k+1,)` where all segments share them, else `(S, k+1)`.
     - `share`: weight of each segment in the mean `(S,)`; 0 for padding.
     - `known`: 1 for the predicted entries that were measured, 0 for the others; `None` if all were.
@@ -44,40 +48,53 @@ class Segments(NamedTuple):
 
 def on_device(batch: Batch, dtype: Any) -> Segments:
     """A batch as the engine holds it."""
-    arrays = (batch.u, batch.c, batch.start, batch.grid, batch.share)
+    arrays = (batch.u, batch.c, batch.grid, batch.share)
     known = None if batch.known is None else jnp.asarray(batch.known[:, 1:], dtype)
-    u, c, start, grid, share = (jnp.asarray(array, dtype) for array in arrays)
+    u, c, grid, share = (jnp.asarray(array, dtype) for array in arrays)
+    start = jnp.asarray(batch.start, jnp.float64)
     return Segments(u, c, start, grid, share, known)
 
 
 def batch_loss(
-    model: Model, parameters: fields.Parameters, segments: Segments, slots: int | None = None
+    model: Model,
+    parameters: fields.Parameters,
+    segments: Segments,
+    slots: int | None = None,
+    guard: bool = False,
 ) -> tuple[Float[Array, ""], Solution]:
     """Mean squared error of the normalised states at the predicted points, and the solution.
 
     The mean is over segments, the points after the first, and states. (The authors' code drops the first segment of a
     batch instead of the first point.) Segments that share their time grid are solved as one system with common steps,
     as in the paper; others each with their own. With `slots` the common steps are stored for their derivative instead
-    of recomputed, see `solve_storing`.
+    of recomputed, see `solve_storing`. With `guard` the gradient is right where a rejected step met NaN; it takes a
+    little longer.
     """
     settings = model.config.solver
     law = model.constraint if model.config.method == "pnde" else None
 
     def field(t, u, args):
         parameters, start, c = args
-        return fields.velocity(model, parameters, start + t, u, c)
+        return fields.velocity(model, parameters, start + t.astype(start.dtype), u, c)
 
     def retraction(t, u, args):
         _, start, c = args
         on_manifold = partial(retract, law, model.metric, model.config.projection.method)
-        return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(u, start + t, c)
+        return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(
+            u, start + t.astype(start.dtype), c
+        )
+
+    if guard:
+        field = guarded(field)
 
     def run(u0, start, grid, c):
         args, retracting = (parameters, start, c), None if law is None else retraction
         if slots is not None and grid.ndim == 1:
             size = slot_bytes(model, u0)
-            return solve_storing(field, u0, grid, args, settings, slots, size, retracting)
-        return solve(field, u0, grid, args, settings, retracting)
+            return solve_storing(
+                field, u0, grid, args, settings, slots, size, retracting, model.std
+            )
+        return solve(field, u0, grid, args, settings, retracting, spread=model.std)
 
     u, c, start, grid, share, known = segments
     if grid.ndim == 1:
@@ -124,17 +141,22 @@ class JaxTraining:
     @numerics()
     def step(self, index: int, rate: float) -> Step:
         of_step = jnp.asarray(rate, self._dtype)
+        guard = False
         while True:
             self._parameters, self._adam, loss, norm, status, solver_steps = step(
                 self._model,
                 self._slots.count,
+                guard,
                 self._parameters,
                 self._adam,
                 self._train[index],
                 of_step,
             )
-            if not self._slots.too_few(int(status)):
+            if self._slots.too_few(int(status)):
+                continue
+            if guard or not can_guard(self._model) or not jnp.isfinite(loss) or jnp.isfinite(norm):
                 break
+            guard = True
         done = Step(float(loss), float(norm), float(solver_steps), Status(int(status)))
         self._slots.used(done.solver_steps)
         return done
@@ -154,11 +176,16 @@ class JaxTraining:
         return {"count": count, "recent_steps": self._slots.recent_steps(), **arrays}
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
-def step(model, slots, parameters, adam, segments, rate):
-    """One step of the optimiser; nothing changes if the steps of the solver did not fit into `slots`."""
+def can_guard(model: Model) -> bool:
+    """Whether a solve can be differentiated through `guarded`: an implicit solver needs the field's forward mode."""
+    return issubclass(SOLVERS[model.config.solver.solver], diffrax.AbstractERK)
+
+
+@of_model(static_argnums=(0, 1), donate_argnums=(2, 3))
+def step(model, slots, guard, parameters, adam, segments, rate):
+    """One step of the optimiser; nothing changes if the gradient is not finite, or `slots` were too few."""
     before = parameters, adam
-    loss = partial(batch_loss, model, slots=slots)
+    loss = partial(batch_loss, model, slots=slots, guard=guard)
     (value, solution), gradient = jax.value_and_grad(loss, has_aux=True)(parameters, segments)
     norm = optax.tree.norm(gradient)
     clip = model.config.optimiser.clip
@@ -170,20 +197,21 @@ def step(model, slots, parameters, adam, segments, rate):
     decay = model.config.optimiser.weight_decay
     parameters = jax.tree.map(lambda p, d: p - rate * (d + decay * p), parameters, direction)
     steps, status = jnp.mean(solution.steps, dtype=value.dtype), _worst(solution)
+    done = jnp.isfinite(norm)
     if slots is not None:
-        fits = status != Status.MAX_STEPS
-        parameters, adam = jax.tree.map(partial(jnp.where, fits), (parameters, adam), before)
+        done = done & (status != Status.MAX_STEPS)
+    parameters, adam = jax.tree.map(partial(jnp.where, done), (parameters, adam), before)
     return parameters, adam, value, norm, status, steps
 
 
-@partial(jax.jit, static_argnums=0)
+@of_model()
 def _conditions(model, t, u):
     # No more factors at a time than in a step of training.
     size = min(len(u), model.config.optimiser.batch_size)
     return jax.lax.map(lambda x: fields.condition_of(model, *x), (t, u), batch_size=size)
 
 
-@partial(jax.jit, static_argnums=0)
+@of_model()
 def _valid_loss(model, parameters, segments):
     loss, solution = batch_loss(model, parameters, segments)
     return loss, jnp.mean(solution.steps, dtype=loss.dtype), _worst(solution)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from pnde.engines import Trajectories
-from pnde.engines.julia.session import pnde_module
+from pnde.engines.julia.session import julia
 
 
 def to_julia(array: Any, dtype: str = "float64") -> Any:
     """A Julia array of its own, with the dimensions in the opposite order: the same numbers in memory."""
-    return pnde_module().owned(np.ascontiguousarray(array, dtype).T)
+    with julia() as jl:
+        return jl.owned(np.ascontiguousarray(array, dtype).T)
 
 
 def to_python(array: Any) -> np.ndarray:

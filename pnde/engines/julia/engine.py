@@ -10,11 +10,13 @@ import numpy as np
 from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Training, Trajectories
 from pnde.engines.julia.arrays import to_julia, to_python, trajectories_of
-from pnde.engines.julia.laws import julia_law
+from pnde.engines.julia.laws import has_twin, julia_law
 from pnde.engines.julia.models import flat, julia_metric, julia_model, julia_settings, unflat
-from pnde.engines.julia.session import pnde_module, translated
+from pnde.engines.julia.networks import JuliaNetwork, julia_network
+from pnde.engines.julia.session import julia
 from pnde.engines.julia.training import JuliaTraining, julia_segments
-from pnde.errors import ConfigError, EngineError
+from pnde.engines.julia.twins import check_twin
+from pnde.errors import ConfigError
 from pnde.laws import Constraint, Stacked
 from pnde.models import Model, Weights
 
@@ -25,14 +27,19 @@ class JuliaEngine:
     name = "julia"
 
     def status(self) -> dict[str, str]:
-        with translated():
-            return {str(name): str(version) for name, version in pnde_module().versions().items()}
+        with julia() as jl:
+            return {str(name): str(version) for name, version in jl.versions().items()}
 
     def check(self, config: Config) -> None:
         if config.method == "pnde" and config.solver.retract == "step":
             raise ConfigError(
                 "the julia engine has the gradient from an adjoint equation, which knows nothing of a retraction after "
                 'each step: set solver.retract to "save" or "never", or use engine="jax"'
+            )
+        if config.solver.solver == "kvaerno5":
+            raise ConfigError(
+                'the julia engine cannot train with solver.solver = "kvaerno5": its adjoint equation would need the '
+                'derivative of a derivative; use "tsit5" or "dopri8", or engine="jax"'
             )
         if config.network.matmul_precision != "highest":
             raise ConfigError(
@@ -41,22 +48,26 @@ class JuliaEngine:
 
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
         if isinstance(constraint, Stacked):
-            values = [self.law(part, u, t) for part in constraint.parts]
+            parts = [self.law(part, u, t) for part in constraint.parts]
             # What evaluation by the embedded engine leaves behind: the rows of each part.
-            constraint._sizes = tuple(value.shape[1] for value in values)
-            return np.concatenate(values, axis=1)
-        law = julia_law(constraint)
+            constraint._sizes = tuple(part.shape[1] for part in parts)
+            return np.concatenate(parts, axis=1)
+        law = julia_law(constraint, u.shape[1])
         t = np.broadcast_to(t, len(u))
-        with translated():
-            return to_python(pnde_module().law_values(law, to_julia(u), to_julia(t)))
+        with julia() as jl:
+            values = to_python(jl.law_values(law, to_julia(u), to_julia(t)))
+        if has_twin(constraint):
+            check_twin(constraint, u, t, values)
+        return values
 
     def retract(
         self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        law, metric = julia_law(constraint), julia_metric(metric)
-        arrays = (to_julia(array) for array in (u, np.broadcast_to(t, len(u)), c))
-        with translated():
-            states, converged = pnde_module().retract_states(law, metric, *arrays)
+        n = u.shape[1]
+        law, metric = julia_law(constraint, n), julia_metric(metric, n)
+        arrays = [to_julia(array) for array in (u, np.broadcast_to(t, len(u)), c)]
+        with julia() as jl:
+            states, converged = jl.retract_states(law, metric, *arrays)
             return to_python(states), to_python(converged)
 
     def integrate(
@@ -70,12 +81,12 @@ class JuliaEngine:
         def in_place(du: Any, u: Any, t: float) -> None:
             np.asarray(du)[...] = rhs(np.asarray(u), t)
 
-        law = None if constraint is None else julia_law(constraint)
+        law = None if constraint is None else julia_law(constraint, u0.shape[1])
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
-        with translated():
-            out = pnde_module().integrate(
-                in_place, to_julia(u0, dtype), to_julia(times, dtype), julia_settings(settings), law
+        with julia() as jl:
+            out = jl.integrate(
+                in_place, to_julia(u0, dtype), to_julia(times), julia_settings(settings), law
             )
             return trajectories_of(out)
 
@@ -87,10 +98,10 @@ class JuliaEngine:
         duration: float,
         settings: SolverConfig,
     ) -> Trajectories:
-        raise EngineError(
-            'initial states of built-in grids are pushed by engine="jax"; in Julia, ambient_forcing does it for '
-            "networks of PowerDynamics.jl"
-        )
+        law, dtype = julia_law(constraint, u0.shape[1]), settings.precision
+        arrays = [to_julia(array, dtype) for array in (u0, velocity)]
+        with julia() as jl:
+            return trajectories_of(jl.push_along(law, *arrays, duration, julia_settings(settings)))
 
     def rollout(
         self,
@@ -103,11 +114,17 @@ class JuliaEngine:
     ) -> Trajectories:
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
-        arrays = (to_julia(array, dtype) for array in (flat(weights), u0, times, c))
+        weights_and_states = (to_julia(array, dtype) for array in (flat(weights), u0))
         the_model = julia_model(model, dtype)
-        with translated():
+        with julia() as jl:
             return trajectories_of(
-                pnde_module().rollout(the_model, *arrays, julia_settings(settings))
+                jl.rollout(
+                    the_model,
+                    *weights_and_states,
+                    to_julia(times),  # in double precision, whatever that of the states
+                    to_julia(c, dtype),
+                    julia_settings(settings),
+                )
             )
 
     def velocity(
@@ -116,8 +133,8 @@ class JuliaEngine:
         t = np.broadcast_to(t, len(u))
         arrays = (to_julia(array) for array in (flat(weights), u, c, t))
         the_model = julia_model(model, "float64")
-        with translated():
-            return to_python(pnde_module().velocity(the_model, *arrays))
+        with julia() as jl:
+            return to_python(jl.velocity(the_model, *arrays))
 
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch
@@ -128,8 +145,8 @@ class JuliaEngine:
             julia_model(model, settings.precision),
             julia_segments(batch, settings.precision),
         )
-        with translated():
-            loss, gradient, *_ = pnde_module().loss_and_gradient(
+        with julia() as jl:
+            loss, gradient, *_ = jl.loss_and_gradient(
                 the_model,
                 to_julia(flat(weights), settings.precision),
                 segments,
@@ -146,3 +163,11 @@ class JuliaEngine:
         state: Mapping[str, np.ndarray] | None = None,
     ) -> Training:
         return JuliaTraining(model, train, valid, weights, state)
+
+    def network(self, network: Any) -> JuliaNetwork:
+        """A network of PowerDynamics.jl 4: Julia code, the path of a file of it, or the object itself.
+
+        **Raises:** `pnde.errors.EngineError` if PowerDynamics is not there, or the code fails;
+        `pnde.errors.GridError` if it gives no network.
+        """
+        return julia_network(network)

@@ -1,57 +1,82 @@
-"""Laws in Julia: the built-in systems by name, linear ones by their matrix, others by the twin that the user gives."""
+"""Laws in Julia: the package's own by name, linear ones by their matrix, a user's twin, and all others traced."""
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
-from pnde.engines.julia.session import pnde_module, translated
-from pnde.errors import EngineError
+import numpy as np
+
+from pnde.engines.julia.networks import JuliaNetwork
+from pnde.engines.julia.programs import traced_domain, traced_function, traced_law
+from pnde.engines.julia.session import julia
 from pnde.laws import Constraint, Holonomic, Linear, Stacked
 
-_laws: weakref.WeakKeyDictionary[Constraint, Any] = weakref.WeakKeyDictionary()
+_laws: weakref.WeakKeyDictionary[Constraint, dict[int, Any]] = weakref.WeakKeyDictionary()
 
 
-def julia_law(constraint: Constraint) -> Any:
-    """The law as a Julia object; made once.
+def julia_law(constraint: Constraint, n: int) -> Any:
+    """The law of n states as a Julia object; made once.
 
-    **Raises:** `pnde.errors.EngineError` if it has no twin.
+    **Raises:** `pnde.errors.EngineError` if the law does something that Julia cannot.
     """
-    if constraint not in _laws:
-        with translated():
-            _laws[constraint] = _make(constraint)
-    return _laws[constraint]
+    made = _laws.setdefault(constraint, {})
+    if n not in made:
+        made[n] = _make(constraint, n)
+    return made[n]
 
 
-def _make(constraint: Constraint) -> Any:
-    jl = pnde_module()
-    if constraint.julia_object is not None:
-        return constraint.julia_object
+def _make(constraint: Constraint, n: int) -> Any:
     if isinstance(constraint, Stacked):
-        return jl.Stacked(*(julia_law(part) for part in constraint.parts))
+        parts = [julia_law(part, n) for part in constraint.parts]
+        with julia() as jl:
+            return jl.Stacked(*parts)
+    network = getattr(constraint, "network", None)
+    if isinstance(network, JuliaNetwork):
+        return network.law
     if isinstance(constraint, Linear):
-        return jl.linear_law(constraint.matrix)
-    if constraint.julia is None:
-        raise EngineError(
-            f"the law {constraint.label!r} is a Python function, which the julia engine cannot run: give its twin, "
-            'such as pnde.Conserved(h, julia="u -> u[1]^2 + u[2]^2"), or use engine="jax"'
-        )
-    code = jl.load_code(constraint.julia, **(constraint.julia_parameters or {}))
-    if isinstance(constraint, Holonomic):
-        return jl.Holonomic(code)
-    return jl.as_constraint(code, constraint.time_dependent, constraint.julia)
+        with julia() as jl:
+            law = jl.linear_law(constraint.matrix)
+    elif constraint.julia is None:
+        return traced_law(constraint, n)
+    else:
+        with julia() as jl:
+            code = jl.load_code(constraint.julia, **_parameters(constraint.julia_parameters or {}))
+            if isinstance(constraint, Holonomic):
+                law = jl.Holonomic(code)
+            else:
+                law = jl.as_constraint(code, constraint.time_dependent, constraint.julia)
+    if constraint.domain is None:
+        return law
+    domain = traced_domain(constraint, n)
+    with julia() as jl:
+        return jl.InDomain(law, domain)
 
 
-def julia_function(function: Any, what: str) -> Any:
-    """The twin of a Python function that a model holds: its attribute `julia`, an expression or a file.
+def has_twin(constraint: Constraint) -> bool:
+    """Whether Julia evaluates something else than the law's own function, which the two may differ in."""
+    return constraint.julia is not None
 
-    **Raises:** `pnde.errors.EngineError` if it has none.
-    """
+
+def julia_function(function: Any, n: int, what: str) -> Any:
+    """A Python function of n states that a model holds: its twin, the attribute `julia`, or else traced."""
     source = getattr(function, "julia", None)
     if source is None:
-        raise EngineError(
-            f"the {what} is a Python function, which the julia engine cannot run: give its twin as the function's "
-            f'attribute `julia`, such as f.julia = "u -> ...", or use engine="jax"'
-        )
-    with translated():
-        return pnde_module().load_code(source)
+        return traced_function(function, n, f"the {what}")
+    with julia() as jl:
+        return jl.load_code(source)
+
+
+def _parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers and arrays of any precision, as Julia's own numbers and arrays."""
+    out: dict[str, Any] = {}
+    for name, value in parameters.items():
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiu":
+            out[name] = value
+            continue
+        array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+        with julia() as jl:
+            out[name] = array.item() if array.ndim == 0 else jl.owned(array)
+    return out

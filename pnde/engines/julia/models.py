@@ -11,7 +11,7 @@ import numpy as np
 from pnde.config import SolverConfig
 from pnde.engines.julia.arrays import to_julia
 from pnde.engines.julia.laws import julia_function, julia_law
-from pnde.engines.julia.session import pnde_module, translated
+from pnde.engines.julia.session import julia
 from pnde.models import Model, Weights
 
 _models: weakref.WeakKeyDictionary[Model, dict[str, Any]] = weakref.WeakKeyDictionary()
@@ -21,13 +21,13 @@ def julia_model(model: Model, dtype: str) -> Any:
     """The model as a Julia object, in a precision; made once for each."""
     made = _models.setdefault(model, {})
     if dtype not in made:
-        config = model.config
-        law = None if model.constraint is None else julia_law(model.constraint)
-        metric, physics = julia_metric(model.metric), model.physics
+        config, n = model.config, len(model.states)
+        law = None if model.constraint is None else julia_law(model.constraint, n)
+        metric, physics = julia_metric(model.metric, n), model.physics
         if physics is not None:
-            physics = julia_function(physics, "physics")
-        with translated():
-            made[dtype] = pnde_module().named_model(
+            physics = julia_function(physics, n, "physics")
+        with julia() as jl:
+            made[dtype] = jl.named_model(
                 sizes=model.layer_sizes,
                 activation=config.network.activation,
                 skip=config.network.skip,
@@ -46,17 +46,18 @@ def julia_model(model: Model, dtype: str) -> Any:
     return made[dtype]
 
 
-def julia_metric(metric: Any) -> Any:
-    """A metric as the Julia package takes it; see `Model`."""
+def julia_metric(metric: Any, n: int) -> Any:
+    """A metric of n states as the Julia package takes it; see `Model`."""
     if metric is None:
         return None
-    return julia_function(metric, "metric") if callable(metric) else to_julia(metric)
+    return julia_function(metric, n, "metric") if callable(metric) else to_julia(metric)
 
 
 def julia_settings(settings: SolverConfig) -> Any:
+    """How an ODE is solved, as the Julia package takes it; `adjoint` is a setting of a training alone."""
     options = settings.model_dump(exclude={"precision"})
-    with translated():
-        return pnde_module().named_settings(**options)
+    with julia() as jl:
+        return jl.named_settings(**options)
 
 
 def flat(weights: Weights) -> np.ndarray:

@@ -1,9 +1,11 @@
-"""The one Julia of this process: started once, when first needed, and its errors in our words."""
+"""The one Julia of this process: started here and nowhere else, when first needed, and its errors in our words."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
+import subprocess
 import sys
 import threading
 import warnings
@@ -18,6 +20,24 @@ logger = logging.getLogger("pnde")
 
 _lock = threading.RLock()
 _module: Any = None
+_failure: EngineError | None = None
+
+
+@contextmanager
+def julia() -> Iterator[Any]:
+    """The Julia module PNDE. The first call starts Julia.
+
+    Julia's errors become `pnde.errors.EngineError`: the first line is the message, the rest its `traceback`.
+
+    **Raises:** `pnde.errors.EngineError` if Julia has not been set up, or does not start.
+    """
+    module = pnde_module()
+    from juliacall import JuliaError  # it has been imported by now, with the right settings
+
+    try:
+        yield module
+    except JuliaError as error:
+        raise _in_our_words(error) from error
 
 
 def pnde_module() -> Any:
@@ -25,10 +45,22 @@ def pnde_module() -> Any:
 
     **Raises:** `pnde.errors.EngineError` if it has not been set up, or does not start.
     """
-    global _module
+    global _module, _failure
     with _lock:
+        if _failure is not None:
+            raise _failure  # a second start in one process would crash it
         if _module is None:
-            _module = _start()
+            environment = require()
+            if "juliacall" in sys.modules:
+                _check_settings(sys.modules["juliacall"])
+            else:
+                os.environ |= environment.variables()
+            logger.info("starting julia (%s)", environment.executable)
+            try:
+                _module = _start()
+            except EngineError as error:
+                _failure = error
+                raise
         return _module
 
 
@@ -37,39 +69,35 @@ def is_started() -> bool:
     return _module is not None
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Julia's errors become `pnde.errors.EngineError`: the first line is the message, the rest its `traceback`."""
-    from juliacall import JuliaError
-
-    try:
-        yield
-    except JuliaError as error:
-        text = str(error).strip()
-        first, _, _ = text.partition("\n")
-        raise EngineError(f"julia: {first}", traceback=text) from error
-
-
 def _start() -> Any:
-    environment = require()
-    if "juliacall" in sys.modules:
-        _check_settings(sys.modules["juliacall"])
-    else:
-        os.environ["PYTHON_JULIACALL_EXE"] = str(environment.executable)
-        os.environ["PYTHON_JULIACALL_PROJECT"] = str(environment.project)
-        os.environ.setdefault("PYTHON_JULIACALL_AUTOLOAD_IPYTHON_EXTENSION", "no")
-        threads = os.environ.setdefault("PYTHON_JULIACALL_THREADS", "1")
-        # With several threads Julia's garbage collector needs its own signal handlers; with one, Python keeps its own,
-        # so that Ctrl-C interrupts between two training steps.
-        os.environ.setdefault("PYTHON_JULIACALL_HANDLE_SIGNALS", "no" if threads == "1" else "yes")
-    logger.info("starting julia (%s)", environment.executable)
     try:
-        from juliacall import Main
+        from juliacall import JuliaError, Main
     except Exception as error:
-        raise EngineError(f"julia does not start: {error}; {ADVICE}") from error
-    with translated():
+        raise EngineError(f"julia does not start: {_reason(error)}; {ADVICE}") from error
+    try:
         Main.seval("import PNDE")
         return Main.PNDE
+    except JuliaError as error:
+        told = _in_our_words(error)
+        raise EngineError(
+            f"the Julia package PNDE does not load: {str(told)[:180]}; {ADVICE}", told.traceback
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why juliacall could not be imported, on one line: of a program that failed, the first line that it wrote."""
+    text = str(error)
+    if isinstance(error, subprocess.CalledProcessError):
+        text = f"{error.cmd[0]} failed: {(error.stderr or '').strip() or error.returncode}"
+    first = text.strip().partition("\n")[0]
+    return first[:160] or type(error).__name__
+
+
+def _in_our_words(error: Exception) -> EngineError:
+    text = str(error).strip()
+    # The kind of error says nothing where the message is a sentence of the package's own.
+    first = re.sub(r"^(ArgumentError|LoadError): ", "", text.partition("\n")[0])
+    return EngineError(f"julia: {first[:290]}", traceback=text)
 
 
 def _check_settings(juliacall: Any) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from pnde.engines import Batch, Status, Step
 from pnde.engines.julia.arrays import to_julia, to_python
 from pnde.engines.julia.models import flat, julia_model, julia_settings, unflat
-from pnde.engines.julia.session import pnde_module, translated
+from pnde.engines.julia.session import julia
+from pnde.engines.rank import check_rows
 from pnde.errors import RunError
 from pnde.models import Model, Weights
 
@@ -31,10 +32,18 @@ class JuliaTraining:
         self._model, precision = model, settings.precision
         self._train = [julia_segments(batch, precision) for batch in train]
         self._valid = [julia_segments(batch, precision) for batch in valid]
+        law = model.constraint
+        if law is not None and model.config.method != "nde":
+            with julia() as jl:
+                the_model = julia_model(model, precision)
+                rcond = [to_python(jl.conditions(the_model, batch)) for batch in self._train]
+            check_rows(
+                np.concatenate(rcond), model.config.projection.method, f"the law {law.label!r}"
+            )
         moments = None if state is None else _moments(model, state, precision)
         the_model = julia_model(model, precision)
-        with translated():
-            self._trainer = pnde_module().Trainer(
+        with julia() as jl:
+            self._trainer = jl.Trainer(
                 the_model,
                 to_julia(flat(weights), precision),
                 julia_settings(settings),
@@ -45,16 +54,14 @@ class JuliaTraining:
 
     def step(self, index: int, rate: float) -> Step:
         # Each step returns to Python, so that training can be interrupted between two of them.
-        with translated():
-            loss, norm, status, steps = pnde_module().step_b(
-                self._trainer, self._train[index], rate
-            )
+        with julia() as jl:
+            loss, norm, status, steps = jl.step_b(self._trainer, self._train[index], rate)
         return Step(float(loss), float(norm), float(steps), Status(int(status)))
 
     def loss(self, index: int) -> Step:
-        with translated():
-            loss, status = pnde_module().evaluate(self._trainer, self._valid[index])
-        return Step(float(loss), 0.0, float("nan"), Status(int(status)))
+        with julia() as jl:
+            loss, status, steps = jl.evaluate(self._trainer, self._valid[index])
+        return Step(float(loss), 0.0, float(steps), Status(int(status)))
 
     def weights(self) -> Weights:
         return unflat(self._model, to_python(self._trainer.θ))
@@ -88,8 +95,9 @@ def julia_segments(batch: Batch, dtype: str) -> Any:
     """A batch on the Julia side, without the segments that only fill it up."""
     chosen = batch.share > 0
     grid = batch.grid if batch.grid.ndim == 1 else batch.grid[chosen]
-    arrays = [batch.u[chosen], batch.c[chosen], batch.start[chosen], grid, batch.share[chosen]]
-    if batch.known is not None:
-        arrays.append(batch.known[chosen])
-    with translated():
-        return pnde_module().Segments(*(to_julia(array, dtype) for array in arrays))
+    u, c, share = (to_julia(x[chosen], dtype) for x in (batch.u, batch.c, batch.share))
+    known = () if batch.known is None else (to_julia(batch.known[chosen], dtype),)
+    # A law that knows the time takes it in double precision; the steps within a segment are short.
+    start = to_julia(batch.start[chosen])
+    with julia() as jl:
+        return jl.Segments(u, c, start, to_julia(grid, dtype), share, *known)

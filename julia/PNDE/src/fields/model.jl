@@ -1,0 +1,84 @@
+# The vector fields of NDE, SNDE and PNDE (paper, Eq. 1, 8 and 16).
+
+"How the law enters the vector field."
+abstract type AbstractMethod end
+
+"u̇ = f̄(u): the law is not used."
+struct NDE <: AbstractMethod end
+
+"u̇ = f̄(u) - γ G† (h(u, t) - c), the stabilised equation of White et al. 2023."
+struct SNDE{T} <: AbstractMethod
+    gamma::T
+end
+
+"u̇ = P f̄(u) - W GᵀS⁻¹ ∂h/∂t, the projected equation."
+struct Projected <: AbstractMethod end
+
+"What the network sees of a state."
+abstract type AbstractFeatures end
+
+"The normalised state."
+struct StateFeatures <: AbstractFeatures end
+
+"Of u = (θ, ω): sin θ, cos θ and the normalised ω (paper, Appendix F.3)."
+struct AngleFeatures <: AbstractFeatures end
+
+"""
+    Model(; sizes, method, mean, std, ...)
+
+The vector field of an NDE, SNDE or PNDE up to its weights, which are one vector; see [`Layout`](@ref).
+
+# Keywords
+
+  - `sizes`: units of the network from input to output.
+  - `activation`: `gelu` (the tanh form, default), `tanh`, `relu` or `softplus`; `skip`: residual connections between the
+    hidden layers.
+  - `method`: [`NDE`](@ref), [`SNDE`](@ref) or [`Projected`](@ref).
+  - `constraint`: the law, an [`AbstractConstraint`](@ref), or `nothing`.
+  - `projection`: how the Gram matrix is factored.
+  - `mean`, `std`: what the network's inputs are normalised by `(n,)`, in the precision of the model. The absolute tolerance
+    of a solve is relative to `std`.
+  - `speed`: what the network's outputs are multiplied by, one for each, or `nothing` for outputs that are velocities.
+  - `order`: 2 if u = (q, q̇) and the network gives accelerations, else 1.
+  - `features`: [`StateFeatures`](@ref) or [`AngleFeatures`](@ref).
+  - `metric`: M of the inner product vᵀMw: `nothing`, weights `(n,)`, a matrix, or a function of one state giving either.
+  - `physics`: known part of the velocity, a function of the states `(n, B)`, or `nothing`.
+"""
+struct Model{N, L, S, M, C, A, V, O, F, W, P}
+    network::N
+    layout::L
+    network_state::S
+    method::M
+    constraint::C
+    projection::A
+    mean::V
+    std::V
+    speed::O
+    order::Int
+    features::F
+    metric::W
+    physics::P
+end
+
+function Model(;
+        sizes, method, mean, std, activation = gelu, skip = false, constraint = nothing,
+        projection = CholeskyProjection(), speed = nothing, order = 1, features = StateFeatures(), metric = nothing, physics = nothing,
+    )
+    method isa NDE || constraint !== nothing || throw(ArgumentError("$(typeof(method)) needs a constraint"))
+    network = multilayer_perceptron(sizes, activation, skip)
+    network_state = Lux.initialstates(Random.default_rng(), network)
+    return Model(
+        network, Layout(sizes), network_state, method, constraint, projection, mean, std, speed, Int(order), features, metric,
+        physics,
+    )
+end
+
+"A Lux network: dense layers, with skip from the second hidden one on."
+function multilayer_perceptron(sizes, activation, skip)
+    layers = map(eachindex(sizes)[1:(end - 1)]) do i
+        last = i == length(sizes) - 1
+        layer = Lux.Dense(sizes[i] => sizes[i + 1], last ? identity : activation)
+        skip && 1 < i && !last ? Lux.SkipConnection(layer, +) : layer
+    end
+    return Lux.Chain(layers...)
+end

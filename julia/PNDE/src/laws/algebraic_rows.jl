@@ -1,0 +1,103 @@
+"""
+    DifferentialAlgebraic(f!, moving, p, names, operation_point; pattern)
+
+A differential-algebraic system of index 1 as it is: `moving .* u̇ = f`, with `f!(du, u, p, t)` and a mass matrix of zeros
+and ones. Its algebraic rows are the law, [`AlgebraicRows`](@ref). `DifferentialAlgebraic(network)` makes one from a
+PowerDynamics.jl network.
+
+# Arguments
+
+  - `f!`, `p`: the right-hand side and its parameters; `moving`: the diagonal of the mass matrix `(n,)`.
+  - `names`: of the states; `operation_point`: a state at rest `(n,)`.
+  - `pattern`: where ∂f/∂u can be other than zero, a `SparseMatrixCSC{Bool}` `(n, n)`; everywhere by default.
+"""
+struct DifferentialAlgebraic{F, P}
+    f!::F
+    moving::Vector{Bool}
+    p::P
+    names::Vector{String}
+    operation_point::Vector{Float64}
+    pattern::SparseMatrixCSC{Bool, Int}
+end
+
+function DifferentialAlgebraic(f!, moving, p, names, operation_point; pattern = nothing)
+    n = length(moving)
+    known = pattern === nothing ? sparse(trues(n, n)) : SparseMatrixCSC{Bool, Int}(pattern)
+    return DifferentialAlgebraic(f!, Vector{Bool}(moving), p, Vector{String}(names), Vector{Float64}(operation_point), known)
+end
+
+"""
+    AlgebraicRows(system)
+
+The law of a [`DifferentialAlgebraic`](@ref) system: its algebraic rows vanish. Its Jacobian is a [`SparseJacobian`](@ref).
+
+States that share no row have one colour, and one derivative for each colour gives all entries of the Jacobian. With the
+second derivatives it is the same, for a row knows at most one state of each colour.
+"""
+struct AlgebraicRows{S <: DifferentialAlgebraic} <: AbstractConstraint
+    system::S
+    pattern::SparseMatrixCSC{Bool, Int}
+    colours::Vector{Int}
+end
+
+function AlgebraicRows(system::DifferentialAlgebraic)
+    pattern = system.pattern[.!system.moving, :]
+    problem = ColoringProblem(; structure = :nonsymmetric, partition = :column)
+    return AlgebraicRows(system, pattern, column_colors(coloring(pattern, problem, GreedyColoringAlgorithm())))
+end
+
+# A network keeps buffers of double precision, so that is what the rows are evaluated in.
+value(law::AlgebraicRows, u, t) = eltype(u).(each_state((u, t) -> algebraic_rows(law.system, u, t), u, t))
+
+function constraint_jacobian(law::AlgebraicRows, u, t)
+    rows, colours = rowvals(law.pattern), law.colours[columns(law.pattern)]
+    values = each_state(u, t) do u, t
+        change = by_colour(u -> algebraic_rows(law.system, u, t), law, u)
+        [change[i, colour] for (i, colour) in zip(rows, colours)]
+    end
+    return SparseJacobian(law.pattern, eltype(u).(values))
+end
+
+each_state(f, u, t) = stack(f(Float64.(view(u, :, b)), time_of_state(t, b)) for b in axes(u, 2))
+
+"The derivatives of f(u) along the states of each colour `(length of f, colours)`."
+by_colour(f, law, u) = ForwardDiff.jacobian(s -> f(u .+ s[law.colours]), zeros(eltype(u), maximum(law.colours)))
+
+function algebraic_rows(system, u, t)
+    du = similar(u)
+    system.f!(du, u, system.p, t)
+    return du[.!system.moving]
+end
+
+function ChainRulesCore.rrule(::typeof(value), law::AlgebraicRows, u, t)
+    value_pullback(h̅) = (NoTangent(), NoTangent(), transpose_apply(constraint_jacobian(law, u, t), unthunk(h̅)), NoTangent())
+    return value(law, u, t), value_pullback
+end
+
+function ChainRulesCore.rrule(::typeof(constraint_jacobian), law::AlgebraicRows, u, t)
+    function constraint_jacobian_pullback(cotangent_of_G)
+        G̅ = unthunk(cotangent_of_G)
+        G̅ isa AbstractZero && return NoTangent(), NoTangent(), ZeroTangent(), NoTangent()
+        values, b = unthunk(G̅.values), Ref(0)
+        u̅ = each_state((u, t) -> curvature(law, u, t, view(values, :, b[] += 1)), u, t)
+        return NoTangent(), NoTangent(), eltype(u).(u̅), NoTangent()
+    end
+    return constraint_jacobian(law, u, t), constraint_jacobian_pullback
+end
+
+"The derivative of Σ weights · entries of G by one state."
+function curvature(law, u, t, weights)
+    first_order(u) = by_colour(u -> algebraic_rows(law.system, u, t), law, u)
+    m, count = size(law.pattern, 1), maximum(law.colours)
+    second = reshape(by_colour(u -> vec(first_order(u)), law, u), m, count, count)
+    rows, cols = rowvals(law.pattern), columns(law.pattern)
+    spread = zeros(m, count)
+    for (i, j, weight) in zip(rows, cols, weights)
+        spread[i, law.colours[j]] = weight
+    end
+    out = zeros(size(law.pattern, 2))
+    for (i, j) in zip(rows, cols)
+        out[j] += @views dot(spread[i, :], second[i, :, law.colours[j]])
+    end
+    return out
+end

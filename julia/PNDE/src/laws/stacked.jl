@@ -1,0 +1,26 @@
+"""
+    Stacked(laws...)
+
+Several laws at once, the rows of each below those of the one before.
+"""
+struct Stacked{L <: Tuple} <: AbstractConstraint
+    laws::L
+end
+Stacked(laws::AbstractConstraint...) = Stacked(laws)
+
+value(law::Stacked, u, t) = reduce(vcat, map(part -> value(part, u, t), law.laws))
+
+function constraint_jacobian(law::Stacked, u, t)
+    return reduce(vcat, map(part -> for_each_state(dense(constraint_jacobian(part, u, t)), u), law.laws))
+end
+
+function drift(law::Stacked, u, t)
+    parts = map(part -> drift(part, u, t), law.laws)
+    all(isnothing, parts) && return nothing
+    return reduce(vcat, map((part, d) -> d === nothing ? zero(value(part, u, t)) : d, law.laws, parts))
+end
+
+indomain(law::Stacked, u) = reduce((a, b) -> a .& b, map(part -> indomain(part, u), law.laws))
+
+"G `(m, n, B)` of a G that all states share."
+for_each_state(G, u) = size(G, 3) == size(u, 2) ? G : repeat(G, 1, 1, size(u, 2))

@@ -1,0 +1,129 @@
+# Training: mean squared error over the predicted points of segments, AdamW. The caller drives it step by step, so that
+# it can be interrupted, draw its progress, and save between steps.
+
+"""
+    Segments(u, c, start, grid, share, [known])
+
+Segments to train on.
+
+# Arguments
+
+  - `u`: states `(n, k + 1, S)`; `c`: targets `(m, S)`; `start`: the time of the first point `(S,)`,
+    in double precision for laws that know it.
+  - `grid`: times relative to the start, `(k + 1,)` where all segments share them, else `(k + 1, S)`.
+  - `share`: weight of each segment in the mean `(S,)`.
+  - `known`: 1 for the entries of `u` that were measured, 0 for the others `(n, k + 1, S)`; `nothing` if all were.
+"""
+struct Segments{A, C, V, G, W, K}
+    u::A
+    c::C
+    start::V
+    grid::G
+    share::W
+    known::K
+end
+Segments(u, c, start, grid, share) = Segments(u, c, start, grid, share, nothing)
+
+"The segments at positions `at`, which have the times `grid`."
+function part(segments::Segments, at, grid)
+    (; u, c, start, share, known) = segments
+    return Segments(u[:, :, at], c[:, at], start[at], grid, share[at], known === nothing ? nothing : known[:, :, at])
+end
+
+"""
+    batch_loss(model, θ, segments, settings, [report])
+
+Mean squared error of the normalised states at the predicted points: over segments, and over the known entries of the points
+after the first.
+
+Segments that share their time grid are solved as one system with common steps, as in the paper; others each with their
+own. The loss is NaN where a solve failed. `report`, if given, is called with the status and steps of each solve.
+
+# Throws
+
+  - `ArgumentError` for a projected model with `retract = :step`: an adjoint equation knows nothing of a retraction after
+    each step.
+"""
+function batch_loss(model::Model, θ, segments::Segments, settings::Settings, report = Returns(nothing))
+    if model.method isa Projected && settings.retract === :step
+        throw(ArgumentError("training cannot retract each step: use Settings(; retract = :save) or :never"))
+    end
+    segments.grid isa AbstractVector && return solved_loss(model, θ, segments, settings, report)
+    losses = map(axes(segments.u, 3)) do s
+        alone = ignore_derivatives(() -> part(segments, s:s, segments.grid[:, s]))
+        solved_loss(model, θ, alone, settings, report)
+    end
+    return sum(losses)
+end
+
+# States are integrated in units of their standard deviations, so that one absolute tolerance fits them all, and the adjoint
+# state too.
+function solved_loss(model, θ, segments, settings, report)
+    (; u, c, start, grid) = segments
+    problem = ODEProblem{false}(SegmentField(model, c, start), u[:, 1, :] ./ model.std, (grid[1], grid[end]), θ)
+    solution = solve(
+        problem, settings.solver; saveat = grid, sensealg = settings.adjoint, options(settings, eltype(u))...,
+    )
+    predicted = Array(solution)
+    ended = ignore_derivatives() do
+        status(solution, size(predicted, 3) == length(grid))
+    end
+    ignore_derivatives(() -> report(ended, solution.stats.naccept + solution.stats.nreject))
+    ended == OK || return eltype(u)(NaN)
+    if model.method isa Projected && settings.retract !== :never
+        predicted = retract_saved(model, predicted .* model.std, c, start, grid) ./ model.std
+    end
+    return squared_error(permutedims(predicted, (1, 3, 2))[:, 2:end, :], model.std, segments)
+end
+
+function squared_error(predicted, std, segments)
+    (; u, share, known) = segments
+    truth = ignore_derivatives(() -> u[:, 2:end, :] ./ std)
+    known === nothing && return dot(share, vec(mean(abs2, predicted .- truth; dims = (1, 2))))
+    weight = ignore_derivatives(() -> known[:, 2:end, :])
+    # What stands for an entry that is not known may be NaN.
+    there = ignore_derivatives(() -> ifelse.(weight .> 0, truth, zero(eltype(truth))))
+    count = ignore_derivatives(() -> max.(sum(weight; dims = (1, 2)), one(eltype(weight))))
+    return dot(share, vec(sum(abs2, (predicted .- there) .* weight; dims = (1, 2)) ./ count))
+end
+
+"""
+The velocity of the segments of a batch, in units of the states' standard deviations. Its type says nothing of the model, so that the solver and the adjoint are compiled
+once for all models, with the package.
+"""
+struct SegmentField
+    model::Any
+    c::Any
+    start::Any
+end
+(field::SegmentField)(u, θ, t) = as_type_of(u, segment_velocity(field.model, θ, u, field.c, field.start, t))
+
+segment_velocity(model, θ, u, c, start, t) = velocity(model, θ, u .* model.std, c, start .+ t) ./ model.std
+
+as_type_of(u, v) = v
+as_type_of(u::Array{T, N}, v) where {T, N} = v::Array{T, N}
+
+"The states `(n, S, k + 1)` put back on the manifold, as one batch."
+function retract_saved(model, predicted, c, start, grid)
+    n, count, times = size(predicted)
+    t = ignore_derivatives(() -> vec(start .+ grid'))
+    u = retract(model.projection, model.constraint, model.metric, reshape(predicted, n, :), t, repeat(c, 1, times))
+    return reshape(u, n, count, times)
+end
+
+"""
+    loss_and_gradient(model, θ, segments, settings)
+
+The training loss of a batch, its gradient with respect to θ, the worst status of the solves, and their mean steps. Where
+the loss is not finite the gradient is NaN.
+"""
+function loss_and_gradient(model::Model, θ, segments::Segments, settings::Settings)
+    statuses, steps = Status[], Int[]
+    report(status, count) = (push!(statuses, status); push!(steps, count); nothing)
+    return without_warnings() do
+        loss, pullback = Zygote.pullback(θ -> batch_loss(model, θ, segments, settings, report), θ)
+        worst, average = maximum(statuses), mean(steps)
+        isfinite(loss) || return loss, fill!(similar(θ), NaN), worst, average
+        loss, only(pullback(one(loss))), worst, average
+    end
+end

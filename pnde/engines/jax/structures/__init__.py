@@ -1,0 +1,1 @@
+"""Constraint Jacobians as linear operators: dense, rods, network."""

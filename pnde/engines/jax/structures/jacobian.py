@@ -1,0 +1,63 @@
+"""Constraint Jacobians as linear operators, and factorisations of their Gram matrices.
+
+The projection needs of G only G w, Gᵀ y and a factor of S = G W Gᵀ. A Jacobian with structure (rods in a chain,
+a network) is a subclass of `AbstractJacobian` that gives these at less than the dense cost. Its array fields are what
+derivatives are taken with respect to, so `apply` has to be linear in them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+InverseMetric = Float[Array, " n"] | Float[Array, "n n"] | None
+"""W = M⁻¹: identity, a diagonal, or a matrix."""
+
+
+class AbstractJacobian(eqx.Module):
+    """G = ∂h/∂u at one state."""
+
+    @abstractmethod
+    def apply(self, w: Float[Array, " n"]) -> Float[Array, " m"]:
+        """G w"""
+
+    @abstractmethod
+    def transpose_apply(self, y: Float[Array, " m"]) -> Float[Array, " n"]:
+        """Gᵀ y"""
+
+    @abstractmethod
+    def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
+        """A factor of S = G W Gᵀ."""
+
+
+class AbstractFactor(eqx.Module):
+    """A factor of S = G W Gᵀ, kept from the forward pass for every derivative.
+
+    - `rcond`: the reciprocal condition number, as LAPACK calls it: 1 / κ of what was factored, estimated from its
+        pivots or singular values. 1 is the best there is, the rounding unit ε the worst that can be solved with, and 0
+        or NaN says that the factorisation failed. What was factored is S for Cholesky, and its square root GᵀD for QR
+        and SVD, both with the rows of G scaled to length one. (It is a result, unlike the cut-off of the same name
+        that `jnp.linalg.lstsq` and `pinv` take.)
+    """
+
+    rcond: eqx.AbstractVar[Float[Array, ""]]
+
+    @abstractmethod
+    def solve(self, b: Float[Array, " m"]) -> Float[Array, " m"]:
+        """S⁻¹ b, or the pseudo-inverse's."""
+
+    def decompose(
+        self, G: AbstractJacobian, W: InverseMetric, v: Float[Array, " n"], b: Float[Array, " m"]
+    ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
+        """The p and λ with v = p + W Gᵀ λ and G p = -b. Linear in v and b."""
+        lam = self.solve(G.apply(v) + b)
+        return v - weigh(W, G.transpose_apply(lam)), lam
+
+
+def weigh(W: InverseMetric, x: Float[Array, " n"]) -> Float[Array, " n"]:
+    """W x"""
+    if W is None:
+        return x
+    return W * x if W.ndim == 1 else W @ x
