@@ -24,6 +24,7 @@ from pnde.data import open_data, save_data, select, split_data, time_matrix
 from pnde.errors import ConfigError, RunError, SolveError
 from pnde.files import damaged, make_folder, read_json, write_bytes, write_json
 from pnde.forecast import straight_lines
+from pnde.grids import is_grid_file
 from pnde.metrics import state_error, table
 from pnde.models import ModelKind
 from pnde.runs import Run, has_weights, is_run, load, resume, train
@@ -140,7 +141,7 @@ def system_for(source: str, parameters: dict[str, Any]) -> System | None:
     """The system of a name or a power grid's file; `None` for a data file."""
     if source in systems.names():
         return systems.get(source, **parameters)
-    if Path(source).suffix in (".m", ".raw", ".json"):
+    if is_grid_file(source):
         return systems.power_grid(source, **parameters)
     return None
 

@@ -27,7 +27,7 @@ from pnde.grids.operation_point import (
 from pnde.grids.pandapower import from_pandapower, read_pandapower
 from pnde.grids.power import power_jacobian
 from pnde.grids.psse import read_psse
-from pnde.grids.read import BUILT_IN, read_grid
+from pnde.grids.read import BUILT_IN, is_grid_file, read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, NormalForm, dvoc, normal_form
 from pnde.grids.tables import KINDS, Branches, Buses
 
@@ -52,6 +52,7 @@ __all__ = [
     "from_ppc",
     "growth_rate",
     "ieee14",
+    "is_grid_file",
     "layout",
     "load_flow",
     "normal_form",

@@ -23,6 +23,7 @@ FROM, TO, R, X, B, TAP, SHIFT, BRANCH_STATUS = 0, 1, 2, 3, 4, 8, 9, 10
 COLUMNS = {"bus": 9, "gen": 8, "branch": 11}
 
 _LOAD, _SOURCE, _SLACK, _ISOLATED = 1, 2, 3, 4
+_LARGEST_NUMBER = 10**15  # of a bus; a double knows no larger ones apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ def _kept_buses(case: CaseTables) -> np.ndarray:
     if not np.isfinite(case.base_mva) or case.base_mva <= 0:
         raise DataError(f"{case.name} has a base power of {case.base_mva} MVA; it must be positive")
     for k in range(len(case.bus)):
-        if not numbers[k] == np.round(numbers[k]):  # also catches NaN
+        if not numbers[k] == np.round(numbers[k]) or abs(numbers[k]) > _LARGEST_NUMBER:  # or NaN
             raise DataError(
                 f"{case.bus_where[k]}: the bus number is {numbers[k]}; it must be a whole number"
             )

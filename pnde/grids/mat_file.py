@@ -44,6 +44,22 @@ def read_mat(path: Path) -> dict[str, Any]:
         ) from None
 
 
+def holds_case(path: Path) -> bool:
+    """Whether a ``.mat`` file has the variables of a MATPOWER case."""
+    import h5py
+    import scipy.io
+
+    try:
+        if h5py.is_hdf5(path):
+            with h5py.File(path, "r") as file:
+                names = set(file)
+        else:
+            names = {name for name, *_ in scipy.io.whosmat(path)}
+    except Exception:  # what is damaged is told by whoever reads it
+        return False
+    return "mpc" in names or {"bus", "branch"} <= names
+
+
 def _check_size(content: bytes, name: str) -> None:
     """Unpack the elements of a version-5 file a piece at a time, and stop at what no grid has."""
     order = "little" if content[126:128] == b"IM" else "big"

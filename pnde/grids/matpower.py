@@ -26,9 +26,9 @@ def read_matpower(path: str | Path) -> Grid:
     """A grid from a MATPOWER case of version 1 or 2: a ``.m``, ``.mat`` or ``.xlsx`` file.
 
     A ``.m`` file may hold what MATLAB allows in assignments and arithmetic, such as the conversions
-    of units at the end of MATPOWER's distribution cases; see [`pnde.grids.matlab`][]. It is not run:
-    loops, other files and functions that do more than compute are refused by their line. For what
-    becomes of the tables see [`pnde.grids.from_ppc`][].
+    of units at the end of MATPOWER's distribution cases. It is not run: loops, other files and
+    functions that do more than compute are refused by their line. For what becomes of the tables
+    see [`pnde.grids.from_ppc`][].
 
     **Raises:** [`pnde.errors.DataError`][] naming the file and line, or
     [`pnde.errors.GridError`][] naming the bus or branch.

@@ -10,6 +10,7 @@ from pnde.errors import DataError, nearest
 from pnde.grids.fields import from_ppc
 from pnde.grids.grid import Grid
 from pnde.grids.ieee14 import ieee14
+from pnde.grids.mat_file import holds_case
 from pnde.grids.matpower import read_matpower
 from pnde.grids.psse import read_psse
 
@@ -88,4 +89,17 @@ def read_grid(source: Any) -> Grid:
             f"cannot read a grid from {str(source)!r}{nearest(str(source), BUILT_IN)}; built in "
             f"are {', '.join(BUILT_IN)}, and files may end in {', '.join(READERS)}"
         )
-    return reader(path)
+    try:
+        return reader(path)
+    except MemoryError:
+        raise DataError(
+            f"{path.name} holds more than the memory can take; read a part of the grid"
+        ) from None
+
+
+def is_grid_file(path: str | Path) -> bool:
+    """Whether a path is that of a grid, by its suffix; a ``.mat`` file by what it holds."""
+    path = Path(path)
+    if path.suffix.lower() != ".mat":
+        return path.suffix.lower() in READERS
+    return path.is_file() and holds_case(path)

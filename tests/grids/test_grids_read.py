@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pnde.errors import DataError
-from pnde.grids import ieee14, read_grid
+from pnde.grids import ieee14, is_grid_file, read_grid
+from pnde.grids.read import READERS
 
 DATA = Path(__file__).parent / "data"
 
@@ -57,3 +58,23 @@ def test_what_is_no_grid_is_one_sentence(tmp_path, suffix, content):
     with pytest.raises(DataError) as caught:
         read_grid(path)
     assert len(str(caught.value)) <= 300 and "\n" not in str(caught.value)
+
+
+def test_grid_files_are_told_from_data(tmp_path):
+    import numpy as np
+    import scipy.io
+
+    assert is_grid_file("case.m") and is_grid_file("CASE.RAW") and is_grid_file("net.xlsx")
+    assert not is_grid_file("data.csv") and not is_grid_file(tmp_path / "none.mat")
+    scipy.io.savemat(tmp_path / "case.mat", {"mpc": {"bus": np.zeros((1, 13))}})
+    scipy.io.savemat(tmp_path / "data.mat", {"t": np.zeros(3), "u": np.zeros((3, 2))})
+    assert is_grid_file(tmp_path / "case.mat") and not is_grid_file(tmp_path / "data.mat")
+
+
+def test_a_grid_beyond_the_memory_is_one_sentence(tmp_path, monkeypatch):
+    def all_of_it(path):
+        raise MemoryError
+
+    monkeypatch.setitem(READERS, ".m", all_of_it)
+    with pytest.raises(DataError, match="holds more than the memory can take"):
+        read_grid(tmp_path / "case.m")

@@ -27,7 +27,7 @@ READERS = {
     ".npz": "npz",
     ".parquet": "parquet",
 }
-_GRIDS = (".m", ".raw", ".json")
+_GRIDS = (".m", ".raw", ".json", ".xlsx")
 
 
 def suffix_of(path: Path) -> str:
