@@ -29,6 +29,16 @@ class TestParity:
         ours, theirs = both("law")
         close(ours(law, u, np.zeros(3)), theirs(law, u, np.zeros(3)), 1e-12)
 
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_retract(self, name, weighted):
+        law = SYSTEMS[name].constraint.bind(SYSTEMS[name].states)
+        u = states_of(SYSTEMS[name])
+        metric = np.linspace(0.5, 2, u.shape[1]) if weighted else None
+        c = get("jax").law(law, u, np.zeros(3))
+        ours, theirs = (run(law, metric, 1.001 * u, np.zeros(3), c) for run in both("retract"))
+        close(ours[0], theirs[0], 1e-10)
+        np.testing.assert_array_equal(ours[1], theirs[1])
+
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("projection", ["cholesky", "qr"])
     def test_velocity(self, name, method, projection):

@@ -44,7 +44,6 @@ class Holonomic(Constraint):
                 f"the position constraint {self.label!r} takes the time; it has to take the positions alone"
             )
         rows = None if names is None else as_names(names)
-        self._position_names = rows
         super().__init__(
             self._rows,
             names=None if rows is None else (*rows, *(f"d/dt {name}" for name in rows)),
