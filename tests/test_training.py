@@ -1,5 +1,6 @@
 """Training in the engine: the loss and its gradient, a step of the optimiser, the room for the solver's steps."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -200,6 +201,36 @@ def test_dependent_rows_are_named_before_training(make_model, batch):
         get("jax").start(twice, [four], [four], weights)
     with pytest.warns(IllConditionedWarning, match="'linear' are nearly dependent"):
         get("jax").start(nearly, [four], [four], weights)
+
+
+QR, DOUBLE = 'projection.method = "qr"', 'solver.precision = "float64"'
+
+
+@pytest.mark.parametrize(
+    ("method", "apart", "remedy"),
+    [
+        ("cholesky", 1e-3, QR),
+        ("cholesky", 1e-6, DOUBLE),
+        ("qr", 1e-6, DOUBLE),
+        ("cholesky", 1e-9, f"{QR} and {DOUBLE}"),
+    ],
+)
+def test_rows_that_are_nearly_dependent_name_what_would_work(
+    make_model, batch, method, apart, remedy
+):
+    four, A = part(batch, slice(4)), np.array([[1.0, 0, 0, 0], [1.0, apart, 0, 0]])
+
+    def start(**settings):
+        model = make_model(quartic(), constraint=Linear(A), **settings)
+        return get("jax").start(model, [four], [four], initial_weights(model, 1))
+
+    with pytest.raises(ConstraintError) as refused:
+        start(**{"projection.method": method})
+    assert str(refused.value).endswith(f"cannot project in float32: use {remedy}")
+    settings = dict(words.split(" = ") for words in remedy.split(" and "))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IllConditionedWarning)
+        start(**{"projection.method": method, **{k: v.strip('"') for k, v in settings.items()}})
 
 
 # The room for the steps of the solver

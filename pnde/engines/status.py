@@ -25,6 +25,6 @@ class Status(IntEnum):
             Status.NON_FINITE: "the state became infinite or NaN; train longer, or use smaller tolerances",
             Status.LEFT_DOMAIN: "the state left the domain of the law",
             Status.RANK_DEFICIENT: "rows of the law became dependent; "
-            'use projection.method = "truncated", or "qr" if they are nearly so',
+            'use projection.method = "truncated", or "qr" and solver.precision = "float64" if they are nearly so',
             Status.OFF_MANIFOLD: "the state could not be put back on the manifold; use smaller tolerances",
         }[self]

@@ -114,11 +114,13 @@ def velocity(
     return constrain(model, t, after(v, u), v, c)
 
 
-def condition_of(model: Model, t: Any, u: Float[Array, " n"]) -> Float[Array, ""]:
-    """The `projection.condition` of the factor with which the velocity at u is projected."""
+def condition_of(
+    model: Model, t: Any, u: Float[Array, " n"], method: str | None = None
+) -> Float[Array, ""]:
+    """The `projection.condition` of the factor with which the velocity at u is projected, or of another method's."""
     assert model.constraint is not None
     G, W = jacobian(model.constraint, u, t), inverse_metric(model.metric, u)
-    return condition(factorise(G, W, model.config.projection.method))
+    return condition(factorise(G, W, method or model.config.projection.method))
 
 
 def _projected(model, t, u, v, c):

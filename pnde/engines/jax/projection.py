@@ -17,7 +17,9 @@ factor of S is computed once. The same operation gives the pseudo-inverse, and t
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -96,17 +98,37 @@ def rank_margin(rcond: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
     return rcond / (16 * jnp.finfo(rcond.dtype).eps)
 
 
-def check_rows(rcond: Float[Array, "*batch"], method: str, law: str = "the law") -> None:
+def check_rows(
+    rcond: Float[Array, "*batch"],
+    method: str,
+    law: str = "the law",
+    best: Callable[[], float] | None = None,
+) -> None:
     """Whether `method` can project accurately, given the known `condition` of its factors.
 
     p has the relative error ε κ of the matrix that was factored: ε κ(G)² for the Cholesky factor of S, ε κ(G) for QR
     and SVD. More than √ε, half of all digits, is worth a warning.
+
+    **Arguments:**
+
+    - `rcond`: `condition` of the factors.
+    - `method`: with which they were made.
+    - `law`: what messages call it.
+    - `best`: gives 1/κ(G) by QR in float64 at the worst state, which tells rows that repeat others from ones that a
+        better method or precision tells apart.
 
     **Raises:** `pnde.errors.ConstraintError` if rows are dependent; warns `pnde.errors.IllConditionedWarning` if they
     nearly are.
     """
     dtype, worst = rcond.dtype, jnp.min(rcond)
     if float(rank_margin(worst)) < 1:
+        seen = 0.0 if best is None else best()
+        remedy = _remedy(seen, method, dtype)
+        if remedy:
+            raise ConstraintError(
+                f"rows of {law} are so nearly dependent (κ(G) = {1 / seen:.0e}) that {method!r} cannot project in "
+                f"{dtype}: use {remedy}"
+            )
         raise ConstraintError(
             f"rows of {law} are dependent, so that {method!r} cannot project in {dtype}: remove a row that repeats "
             'others, or use projection.method = "truncated" ("qr" if they are only nearly dependent)'
@@ -125,6 +147,21 @@ def check_rows(rcond: Float[Array, "*batch"], method: str, law: str = "the law")
             IllConditionedWarning,
             stacklevel=3,
         )
+
+
+def _remedy(best: float, method: str, dtype: Any) -> str:
+    """The least change of settings with which rows of this 1/κ(G) are told apart; empty if there is none."""
+    qr, double = 'projection.method = "qr"', 'solver.precision = "float64"'
+    changes = [
+        ("qr", dtype, qr),
+        (method, jnp.float64, double),
+        ("qr", jnp.float64, f"{qr} and {double}"),
+    ]
+    for way, precision, change in changes:
+        rcond = jnp.asarray(best**2 if way == "cholesky" else best, precision)
+        if (way, precision) != (method, dtype) and float(rank_margin(rcond)) >= 1:
+            return change
+    return ""
 
 
 def _decompose(

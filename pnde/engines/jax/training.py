@@ -130,7 +130,12 @@ class JaxTraining:
             starts = [_conditions(model, batch.start, batch.u[:, 0]) for batch in self._train]
             rcond = jnp.concatenate(starts)
             what = f"the law {model.constraint.label!r}"
-            check_rows(rcond, model.config.projection.method, what)
+            check_rows(
+                rcond,
+                model.config.projection.method,
+                what,
+                best=lambda: _best_condition(model, train, int(jnp.argmin(rcond))),
+            )
         self._parameters = fields.parameters(weights, self._dtype)
         self._adam = _ADAM.init(self._parameters)
         recent: np.ndarray = np.empty(0)
@@ -209,6 +214,14 @@ def _conditions(model, t, u):
     # No more factors at a time than in a step of training.
     size = min(len(u), model.config.optimiser.batch_size)
     return jax.lax.map(lambda x: fields.condition_of(model, *x), (t, u), batch_size=size)
+
+
+def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> float:
+    """1/κ(G) by QR in float64 at the start of a segment, counted over all batches."""
+    u = np.concatenate([batch.u[:, 0] for batch in batches])[segment]
+    t = np.concatenate([batch.start for batch in batches])[segment]
+    with numerics():
+        return float(fields.condition_of(model, t, jnp.asarray(u, jnp.float64), "qr"))
 
 
 @of_model()
