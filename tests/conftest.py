@@ -11,7 +11,7 @@ import pytest
 from jaxtyping import install_import_hook
 
 # Types and shapes that the embedded engine names are checked wherever a test calls it.
-install_import_hook("pnde.engines.jax", "beartype.beartype")
+install_import_hook("pnde.engines.jax", "typechecker.checked")
 
 
 def pytest_addoption(parser):
