@@ -1,4 +1,4 @@
-"""The arithmetic of the engine, whatever JAX is set to outside."""
+"""The arithmetic of the engine, whatever JAX is set to outside, and what becomes of JAX's own errors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import jax
 
+from pnde.errors import EngineError, SolveError
+
 
 @contextmanager
 def numerics() -> Iterator[None]:
@@ -14,6 +16,25 @@ def numerics() -> Iterator[None]:
 
     By default JAX rounds the factors of such products to TF32 on a GPU, to ten bits: a law would hold to 1e-3 only, and
     the solver would take the noise for its error. `network.matmul_precision` sets the network's own products.
+
+    **Raises:** `pnde.errors.SolveError` where an implicit solver's linear equations have no solution;
+    `pnde.errors.EngineError` where a device's memory does not suffice, or a program fails.
     """
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        yield
+    try:
+        with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+            yield
+    except jax.errors.JaxRuntimeError as error:
+        text = str(error)
+        if "RESOURCE_EXHAUSTED" in text:
+            raise EngineError(
+                "the device has not enough memory: use a smaller optimiser.batch_size, or fewer trajectories at a time",
+                traceback=text,
+            ) from None
+        if "linear solve" in text or "lineax" in text or "operator" in text:
+            raise SolveError(
+                "the linear equations of the implicit solver have no finite solution: the state became infinite or "
+                "NaN; use a smaller learning_rate or rtol, or scale the states"
+            ) from None
+        raise EngineError(
+            f"a program of JAX failed: {text.partition(chr(10))[0]}", traceback=text
+        ) from None
