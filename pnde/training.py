@@ -233,7 +233,7 @@ def _remedy(model: Model, status: Status) -> str:
         case Status.MAX_STEPS:
             return (
                 f"a segment needs more than solver.max_steps = {settings.max_steps} steps of the solver; use a smaller "
-                f"learning_rate or a larger solver.rtol{stiff}"
+                f"learning_rate, or raise solver.max_steps or solver.rtol{stiff}"
             )
         case Status.NON_FINITE:
             return (
