@@ -9,7 +9,9 @@ import pytest
 import pnde
 from pnde.data import save_data
 from pnde.engines import get
+from pnde.models import initial_weights
 from pnde.systems import ieee14, power_grid
+from pnde.training import batches_of
 
 DATA = Path(__file__).parent / "data"
 SMALL = {
@@ -61,17 +63,16 @@ def test_the_slack_stands_still_to_the_last_bit(system, run):
     assert np.abs(velocity).max() > 0
     forecast = run.rollout(t_end=20, dt=10)["u"].sel(state=["Re v_2", "Im v_2"]).values
     np.testing.assert_array_equal(forecast, np.broadcast_to([1.0, 0.0], forecast.shape))
-    # What stands still in the data is left as it is by the normaliser.
-    np.testing.assert_array_equal(run.model.std[[1, 15]], 1.0)
+    # What stands still in the data has no speed to learn.
+    np.testing.assert_array_equal(run.model.speed[[1, 15]], 0.0)
 
 
 def test_training_starts_with_velocities_of_the_data(run):
-    batches = pnde.runs._batches(get("jax"), run.model, run.data)
+    batch = batches_of(get("jax"), run.model, run.data).train[0]
     model = dataclasses.replace(run.model, physics=None)
-    start = pnde.runs._start(model, batches[0])
-    u, c = batches[0].u[:, 0], batches[0].c
-    velocity = get("jax").velocity(model, start.weights, u, np.zeros(len(u)), c)
-    true = np.diff(batches[0].u, axis=1) / 0.1
+    u, c = batch.u[:, 0], batch.c
+    velocity = get("jax").velocity(model, initial_weights(model, 1), u, np.zeros(len(u)), c)
+    true = np.diff(batch.u, axis=1) / 0.1
     assert 0.1 < np.std(velocity) / np.std(true) < 2
 
 
