@@ -152,7 +152,7 @@ class Slots:
 
     def recent_steps(self) -> np.ndarray:
         """The steps of the last batches, which a resumed run starts from."""
-        return np.array(self._recent)
+        return np.array(self._recent, dtype=float)
 
     def _enough(self) -> int | None:
         needed = max(self._recent, default=0)
