@@ -5,7 +5,6 @@ pytest tests/campaigns/test_grid_files.py --campaign 1000
 
 import functools
 import json
-import logging
 import re
 import sys
 import tempfile
@@ -214,7 +213,6 @@ def check(content, suffix, seed):
 
     from pnde.grids import Grid, load_flow, read_grid
 
-    logging.disable(logging.CRITICAL)
     guard = watch()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"case{suffix}"
