@@ -4,6 +4,8 @@ Its training is deterministic and depends on all that a checkpoint holds, so tha
 with other weights. It is no stand-in for the real engines' numbers.
 """
 
+import math
+
 import numpy as np
 
 from pnde.engines import Status, Step, Trajectories
@@ -17,7 +19,7 @@ class PlainTraining:
 
     def step(self, index, rate):
         batch = self._train[index]
-        pull = float(np.mean(batch.u)) + 0.1 * index
+        pull = _sum(batch.u) / batch.u.size + 0.1 * index
         self._momentum = 0.9 * self._momentum + pull
         for name, array in self._weights.items():
             self._weights[name] = array - rate * np.tanh(self._momentum + array)
@@ -33,8 +35,13 @@ class PlainTraining:
         return {"momentum": np.array(self._momentum)}
 
     def _loss(self, batch):
-        size = sum(float((array**2).sum()) for array in self._weights.values())
-        return size / (1 + float(batch.share @ np.mean(batch.u**2, axis=(1, 2))))
+        size = math.fsum(_sum(array**2) for array in self._weights.values())
+        return size / (1 + _sum(batch.share[:, None, None] * batch.u**2) / batch.u[0].size)
+
+
+def _sum(array):
+    """Rounded once, so that neither the order of the weights nor where an array lies in memory changes a bit."""
+    return math.fsum(np.ravel(array).tolist())
 
 
 class PlainEngine:
