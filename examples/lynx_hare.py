@@ -52,7 +52,7 @@ def main(folder=Path(), epochs=200, methods=("nde", "pnde")):
             print(
                 f"{run.label}, {name}: off by a factor of {off:.2f}, {np.sum(part <= 0)} negative"
             )
-        forecasts[run.label] = run.rollout(u[:1], t_end=40.0, dt=0.1)
+        forecasts[run.label] = run.rollout(u[:1], t_end=1940.0, dt=0.1)
     pnde.plot.phase(data, forecasts)[0].figure.savefig(folder / "lynx-hare.png")
     pnde.plot.check(report)[0].figure.savefig(folder / "lynx-hare-law.png")
 
