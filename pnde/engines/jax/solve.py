@@ -113,7 +113,9 @@ def solve(
 
 def absolute_tolerance(settings: SolverConfig, spread: np.ndarray | None, u: Array) -> Any:
     """`settings.atol` in the units of the states, so that a solve does not depend on these."""
-    if spread is None:
+    # The backward solve has the adjoint beside the state, in other units: one number for all, as in the paper.
+    backwards = isinstance(settings, TrainingSolverConfig) and settings.adjoint == "backsolve"
+    if spread is None or backwards:
         return settings.atol
     return jnp.asarray(np.reshape(settings.atol * spread, (1,) * (u.ndim - 1) + (-1,)), u.dtype)
 
