@@ -50,6 +50,11 @@ def read_matpower(path: str | Path) -> Grid:
     return grid_of_fields(fields, path.stem, where, path.name)
 
 
+def case_fields(path: Path) -> dict[str, Any]:
+    """What the case of a ``.m`` file holds, by MATPOWER's names and as the file gives it."""
+    return _case(read_matlab(read_text(path), path.name, CONSTANTS), path.name)[0]
+
+
 def _case(workspace: Workspace, file: str) -> tuple[dict[str, Any], str]:
     """The fields of the case, and what stands before their names in the file."""
     variables, outputs = workspace.variables, workspace.outputs
