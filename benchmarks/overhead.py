@@ -17,15 +17,14 @@ import resource
 from itertools import pairwise
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from measure import matrix_rate
 from problems import CASES, Problem, problems
 
 from pnde.config import SolverConfig
-from pnde.engines.jax import fields, timing, train
+from pnde.engines import Training, get
+from pnde.engines.jax import timing
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.solve import evaluations
 from pnde.engines.jax.stepping import Slots
@@ -39,46 +38,38 @@ PAPER = {
 
 
 class TrainStep:
-    """The compiled step of the optimiser, on a batch that stays on the device, and at weights that stay as they are."""
+    """A step of the optimiser, on a batch that stays on the device, at weights that stay as they are."""
 
     def __init__(self, problem: Problem):
-        dtype = jnp.dtype(problem.model.config.solver.precision)
-        self._model = problem.model
-        share = np.full(len(problem.u0), 1 / len(problem.u0))
-        self._segments = train.on_device(problem.batch, share, dtype)
-        parameters = fields.parameters(problem.weights, dtype)
-        self._state = [parameters, train.fresh_state(parameters)]
-        self._slots = Slots.for_training(problem.model, self._segments)
-        self._rate = jnp.zeros((), dtype)
+        self._problem = problem
+        self._training = self._start(None)
         self.steps = 0.0
 
-    def __call__(self) -> jax.Array:
-        while True:
-            *self._state, loss, _, status, steps = train.step(
-                self._model, self._slots.count, *self._state, self._segments, self._rate
-            )
-            if not self._slots.too_few(int(status)):
-                break
-        self.steps = float(steps)
-        return loss
+    def __call__(self) -> None:
+        self.steps = self._training.step(0, 0.0).solver_steps
 
     def settle(self) -> None:
         """After the first call: compile with as many slots as the solver's steps need, as in training."""
-        for _ in range(Slots.WINDOW):
-            self._slots.used(self.steps)
+        state = self._training.state()
+        self._training = self._start(state | {"recent_steps": np.full(Slots.WINDOW, self.steps)})
         self()
+
+    def _start(self, state: dict[str, np.ndarray] | None) -> Training:
+        problem = self._problem
+        return get("jax").start(problem.model, [problem.batch], [], problem.weights, state)
 
 
 def forward_pass(problem: Problem):
     """One evaluation of the vector field on the batch."""
-    return timing.forward_pass(problem.model, problem.weights, problem.u0, problem.c)
+    return timing.forward_pass(
+        problem.model, problem.weights, problem.batch.u[:, 0], problem.batch.c
+    )
 
 
 def full_solve(problem: Problem, t_end: float, dt: float, tolerance: float):
     """The batch as one system over the horizon of the paper's Table I."""
-    return timing.full_solve(
-        problem.model, problem.weights, problem.u0, problem.c, t_end, dt, tolerance
-    )
+    u0, c = problem.batch.u[:, 0], problem.batch.c
+    return timing.full_solve(problem.model, problem.weights, u0, c, t_end, dt, tolerance)
 
 
 def time_case(name: str, options: argparse.Namespace) -> list[dict]:
@@ -125,7 +116,7 @@ def time_case(name: str, options: argparse.Namespace) -> list[dict]:
 
 def _gemm_ratio(problem: Problem, run: TrainStep, row: dict) -> dict:
     """How the train step compares to its matrix products alone."""
-    sizes, count = problem.model.layer_sizes, len(problem.u0)
+    sizes, count = problem.model.layer_sizes, len(problem.batch)
     products = 2 * count * sum(a * b for a, b in pairwise(sizes))
     rate = matrix_rate(count, sizes[1], problem.model.config.solver.precision)
     # Three products for each evaluation, but for the one that chooses the first step, which has no derivative.

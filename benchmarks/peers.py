@@ -75,7 +75,9 @@ class Pnde:
             precision=solver.precision,
             retract="never",  # the peers cannot
         )
-        return self.engine.rollout(p.model, p.weights, p.u0, times, p.c, settings).u
+        return self.engine.rollout(
+            p.model, p.weights, p.batch.u[:, 0], times, p.batch.c, settings
+        ).u
 
 
 def diffrax(problem: Problem, common_steps: bool) -> Peer:

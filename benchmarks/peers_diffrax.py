@@ -21,6 +21,7 @@ class Field(eqx.Module):
     order: int = eqx.field(static=True)
     mean: np.ndarray
     std: np.ndarray
+    speed: np.ndarray
     law: Any = eqx.field(static=True)
 
     def __init__(self, problem: Problem):
@@ -33,6 +34,7 @@ class Field(eqx.Module):
             self.layers.append(eqx.tree_at(lambda x: (x.weight, x.bias), layer, values))
         self.skip, self.order = model.config.network.skip, model.order
         self.mean, self.std = model.mean.astype(dtype), model.std.astype(dtype)
+        self.speed = model.speed.astype(dtype)
         self.law = model.constraint
 
     def __call__(self, t, u, args):
@@ -40,7 +42,7 @@ class Field(eqx.Module):
         for i, layer in enumerate(self.layers[:-1]):
             y = jax.nn.gelu(layer(x))
             x = x + y if self.skip and i > 0 else y
-        v = self.layers[-1](x)
+        v = self.layers[-1](x) * self.speed
         if self.order == 2:
             v = jnp.concatenate([u[len(u) // 2 :], v])
         G = self.law.jacobian(u)
@@ -60,7 +62,7 @@ class Diffrax:
         dtype = problem.model.config.solver.precision
         self._field = Field(problem)
         self._u = jnp.asarray(problem.batch.u, dtype)
-        self._times = jnp.asarray(problem.batch.t[0] - problem.batch.t[0, 0], dtype)
+        self._times = jnp.asarray(problem.batch.grid, dtype)
         self._scale = jnp.asarray(problem.model.std, dtype)
         optimiser = problem.model.config.optimiser
         self._optimiser = optax.adamw(1e-5, weight_decay=optimiser.weight_decay)
@@ -77,7 +79,7 @@ class Diffrax:
                 None,
                 u0,
                 saveat=diffrax.SaveAt(ts=times),
-                stepsize_controller=diffrax.PIDController(tolerance, tolerance),
+                stepsize_controller=diffrax.PIDController(tolerance, tolerance * self._scale),
                 max_steps=4096 if len(times) > 8 else 64,
             ).ys
 

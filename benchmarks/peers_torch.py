@@ -25,6 +25,7 @@ class Field(torch.nn.Module):
         self.skip, self.order = model.config.network.skip, model.order
         self.register_buffer("mean", torch.tensor(model.mean, dtype=dtype))
         self.register_buffer("std", torch.tensor(model.std, dtype=dtype))
+        self.register_buffer("speed", torch.tensor(model.speed, dtype=dtype))
         grid = getattr(model.constraint, "grid", None)
         self.jacobian = rods if grid is None else PowerBalance(grid, dtype)
 
@@ -33,7 +34,7 @@ class Field(torch.nn.Module):
         for i, layer in enumerate(self.layers[:-1]):
             y = torch.nn.functional.gelu(layer(x), approximate="tanh")
             x = x + y if self.skip and i > 0 else y
-        v = self.layers[-1](x)
+        v = self.layers[-1](x) * self.speed
         if self.order == 2:
             v = torch.cat([u[:, u.shape[1] // 2 :], v], dim=1)
         if isinstance(self.jacobian, PowerBalance):
@@ -87,7 +88,7 @@ class _Torch:
         self.field = Field(problem)
         dtype = getattr(torch, self.model.config.solver.precision)
         self.u = torch.tensor(problem.batch.u, dtype=dtype)
-        self.times = torch.tensor(problem.batch.t[0] - problem.batch.t[0, 0], dtype=dtype)
+        self.times = torch.tensor(problem.batch.grid, dtype=dtype)
         decay = self.model.config.optimiser.weight_decay
         self.optimiser = torch.optim.AdamW(self.field.parameters(), lr=1e-5, weight_decay=decay)
 
@@ -123,7 +124,8 @@ class TorchDiffEq(_Torch):
     """torchdiffeq: the batch is one system, and the gradient goes through the solver's operations."""
 
     def solve(self, u0, times, tolerance):
-        states = odeint(self.field, u0, times, rtol=tolerance, atol=tolerance, method="dopri5")
+        atol = tolerance * self.field.std
+        states = odeint(self.field, u0, times, rtol=tolerance, atol=atol, method="dopri5")
         return states.transpose(0, 1)
 
 
@@ -132,7 +134,8 @@ class TorchOde(_Torch):
 
     def solve(self, u0, times, tolerance):
         term = torchode.ODETerm(self.field)
-        controller = torchode.IntegralController(atol=tolerance, rtol=tolerance, term=term)
+        atol = tolerance * self.field.std
+        controller = torchode.IntegralController(atol=atol, rtol=tolerance, term=term)
         solver = torchode.AutoDiffAdjoint(torchode.Dopri5(term=term), controller)
         every = times.expand(len(u0), -1)
         return solver.solve(torchode.InitialValueProblem(y0=u0, t_eval=every)).ys

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from pnde import systems
 from pnde.config import Config
-from pnde.data import Normaliser, segments
+from pnde.data import Normaliser, split_data
 from pnde.engines import Batch, Engine, get
 from pnde.models import Model, Weights, initial_weights
+from pnde.training import batches_of
 
 
 @dataclass(frozen=True)
@@ -41,17 +42,12 @@ CASES = {
 
 @dataclass(frozen=True)
 class Problem:
-    """A model with what one times of it.
-
-    - `batch`: segments of four steps; `u0`, `c`: the initial states of a rollout and their targets.
-    """
+    """A model with random weights, and a batch of segments of four steps, whose starts are those of a rollout."""
 
     label: str
     model: Model
     weights: Weights
     batch: Batch
-    u0: np.ndarray
-    c: np.ndarray
 
 
 def problems(name: str, size: str, count: int, precision: str = "float32") -> list[Problem]:
@@ -72,10 +68,14 @@ def problems(name: str, size: str, count: int, precision: str = "float32") -> li
         if case.system == "pendulum" and method == "nde":
             label, parameters["coordinates"] = "NDE (angular)", "angular"
         config = Config.make(
-            method=method, gamma=gamma, network=network, solver={"precision": precision}
+            method=method,
+            gamma=gamma,
+            network=network,
+            solver={"precision": precision},
+            optimiser={"batch_size": count},
         )
         system, data = _simulated(case.system, **parameters)
-        out.append(_problem(label, system, data, config, count, engine))
+        out.append(_problem(label, system, data, config, engine))
     return out
 
 
@@ -86,33 +86,24 @@ def _simulated(name: str, **parameters: Any) -> tuple[systems.System, xr.Dataset
 
     system = systems.get(name, **parameters)
     with jax.default_device(jax.devices("cpu")[0]):
-        return system, system.simulate(trajectories=64)
+        return system, split_data(system.simulate(trajectories=64), 62, 1, 1)
 
 
 def _problem(
-    label: str,
-    system: systems.System,
-    data: xr.Dataset,
-    config: Config,
-    count: int,
-    engine: Engine,
+    label: str, system: systems.System, data: xr.Dataset, config: Config, engine: Engine
 ) -> Problem:
-    """The start of a training: a model with the scale of the data, and segments drawn from all of them."""
-    scale, all_segments = Normaliser.fit(data), segments(data)
-    chosen = np.random.default_rng(0).permutation(len(all_segments))[:count]
-    u, t = all_segments.u[chosen], all_segments.t[chosen]
-    law = system.constraint
+    """The start of a training: a model with the scales of the data, and its first batch."""
+    scale = Normaliser.fit(data)
     model = Model(
         states=system.states,
         config=config,
         mean=scale.mean,
         std=scale.std,
-        constraint=law,
+        constraint=system.constraint,
         order=system.order,
         features=system.features,
     )
-    c = np.zeros((count, 0))
-    if law is not None:
-        c = law.targets(engine.law(law, u[:, 0], t[:, 0]))
-    batch = Batch(u, t, c)
-    return Problem(label, model, initial_weights(model, 1, batch.speed()), batch, u[:, 0], c)
+    model = dataclasses.replace(model, speed=scale.speed[-model.layer_sizes[-1] :])
+    return Problem(
+        label, model, initial_weights(model, config.seed), batches_of(engine, model, data).train[0]
+    )

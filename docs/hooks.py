@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any, get_args
 
 import click
+from pydantic.fields import FieldInfo
 
 import pnde
 from pnde.cli import main
@@ -97,24 +98,25 @@ def _kind(field: Any) -> str:
         return ", ".join(f'`"{choice}"`' for choice in choices)
     kinds = {bool: "`true`, `false`", int: "whole number", float: "number"}
     word = next(kinds[part] for part in parts if isinstance(part, type) and part in kinds)
-    signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
-    limits = [
-        f"{sign} {getattr(part, name):g}"
-        for part in parts
-        for name, sign in signs.items()
-        if getattr(part, name, None) is not None and not isinstance(part, type)
-    ]
-    return " ".join([word, *dict.fromkeys(limits)])
+    signs = {"gt": (">", max), "ge": ("≥", max), "lt": ("<", min), "le": ("≤", min)}
+    limits = []
+    for name, (sign, tightest) in signs.items():
+        given = [getattr(part, name, None) for part in parts if not isinstance(part, type)]
+        bounds = [bound for bound in given if bound is not None]
+        if bounds:
+            limits.append(f"{sign} {tightest(bounds):g}")
+    return f"{word} {', '.join(limits)}".strip()
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
     """Types, choices and limits that an annotation is made of."""
     inner = get_args(annotation)
-    if not inner:
+    if isinstance(annotation, FieldInfo):  # limits written as Field(gt=0)
+        yield from annotation.metadata
+    elif not inner:
         yield annotation
     for part in inner:
         yield from _parts(part)
-    yield from getattr(annotation, "__metadata__", ())
 
 
 def commands() -> str:
