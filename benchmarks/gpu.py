@@ -29,6 +29,7 @@ from overhead import PAPER, TrainStep, forward_pass, full_solve
 from problems import CASES, problems
 
 import pnde
+from pnde.cli.process import keep_freed
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.timing import compile_time, interleaved
@@ -191,6 +192,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=7.0)
     options = parser.parse_args()
     deadline = time.perf_counter() + 60 * options.minutes
+    keep_freed()
     with numerics():
         result = {"facts": facts(), "correctness": correctness()}
         print(pd.DataFrame(result["correctness"]).to_string(), flush=True)

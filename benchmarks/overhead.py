@@ -22,6 +22,7 @@ import pandas as pd
 from measure import matrix_rate
 from problems import CASES, Problem, problems
 
+from pnde.cli.process import keep_freed
 from pnde.config import SolverConfig
 from pnde.engines import Training, get
 from pnde.engines.jax import timing
@@ -150,6 +151,7 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, help="CSV")
     options = parser.parse_args()
+    keep_freed()
     rows = []
     with numerics():
         for name in options.systems:

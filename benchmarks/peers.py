@@ -53,8 +53,10 @@ class Pnde:
     def __init__(self, problem: Problem):
         from overhead import TrainStep
 
+        from pnde.cli.process import keep_freed
         from pnde.engines import get
 
+        keep_freed()
         self.problem, self.engine = problem, get("jax")
         step = TrainStep(problem)
         self.train_step: Callable[[], object] = step

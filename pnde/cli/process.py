@@ -20,7 +20,7 @@ _MALLOC = {
 def prepare() -> None:
     """Settings for a process that does nothing but the work of pnde; those of the environment stand."""
     _keep_compiled()
-    _keep_freed()
+    keep_freed()
     # Tracing makes small objects by the million, and looking for garbage after each 700 is a tenth of the start.
     gc.set_threshold(100_000, 50, 50)
 
@@ -34,7 +34,7 @@ def _keep_compiled() -> None:
     os.environ.setdefault("EQX_ON_ERROR", "nan")
 
 
-def _keep_freed() -> None:
+def keep_freed() -> None:
     """Let the process keep freed arrays for the next ones.
 
     By default glibc returns large blocks to Linux at once, and a training step waits for the same pages to be mapped
