@@ -14,7 +14,7 @@ from pnde.config import Config
 from pnde.data import Normaliser, split_data
 from pnde.engines import Batch, Engine, get
 from pnde.models import Model, Weights, initial_weights
-from pnde.training import batches_of
+from pnde.training import batches_of, output_speed
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,6 @@ def _problem(
         order=system.order,
         features=system.features,
     )
-    model = dataclasses.replace(model, speed=scale.speed[-model.layer_sizes[-1] :])
-    return Problem(
-        label, model, initial_weights(model, config.seed), batches_of(engine, model, data).train[0]
-    )
+    batches = batches_of(engine, model, data)
+    model = dataclasses.replace(model, speed=output_speed(model, scale, batches))
+    return Problem(label, model, initial_weights(model, config.seed), batches.train[0])

@@ -53,6 +53,11 @@ class ProjectionConfig(Section):
         "cholesky",
         description="factorisation of G W Gᵀ; qr for ill-conditioned, truncated for dependent rows",
     )
+    metric: Literal["euclidean", "spread"] = Field(
+        "euclidean",
+        description="what is nearest, where no metric= is given: as the states' numbers say (the paper), or each in "
+        "units of its spread in the data",
+    )
 
 
 class SolverConfig(Section):
@@ -155,6 +160,17 @@ class Config(Section):
     solver: TrainingSolverConfig = TrainingSolverConfig()
     rollout: SolverConfig = SolverConfig()
     data: DataConfig = DataConfig()
+
+    @model_validator(mode="after")
+    def _implicit_steps_may_shrink(self) -> Config:
+        for name in ("solver", "rollout"):
+            section = getattr(self, name)
+            if section.solver == "kvaerno5" and section.step is not None:
+                raise ValueError(
+                    f'{name}.solver = "kvaerno5" has to shorten a step whose equations it cannot solve: leave '
+                    f"{name}.step out"
+                )
+        return self
 
     @model_validator(mode="after")
     def _backsolve_does_not_retract(self) -> Config:

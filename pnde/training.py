@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from pnde.config import OptimiserConfig
-from pnde.data import Segments, mean_velocity, segments, select, time_matrix
+from pnde.data import Normaliser, Segments, mean_velocity, segments, select, time_matrix
 from pnde.engines import Batch, Engine, Status, Step, Training
 from pnde.errors import RunError, SolveError
 from pnde.laws.projecting import onto_manifold
@@ -27,6 +27,10 @@ logger = logging.getLogger("pnde")
 
 # Where the configuration does not say how long to train: so many steps of the optimiser, in at least so many epochs.
 _STEPS, _EPOCHS = 2000, 100
+
+# Where the spreads of states differ by so much, the nearest velocity on the manifold in plain numbers sends the
+# smallest far out of its range to correct the largest.
+_SPREADS = 1e3
 
 
 class EpochRow(NamedTuple):
@@ -132,6 +136,16 @@ def _batch(cut: Segments, c: np.ndarray, order: np.ndarray, first: int, size: in
     )
 
 
+def output_speed(model: Model, scale: Normaliser, batches: Batches) -> np.ndarray:
+    """What the network's outputs are multiples of, `(outputs,)`: the speeds of the data.
+
+    In stiff data the speed of a brief start would take the slow rest far away within a segment, so it is no more than a
+    spread in the time of the longest one.
+    """
+    longest = max(float(batch.grid[..., -1].max()) for batch in batches.train)
+    return np.minimum(scale.speed, scale.std / longest)[-model.layer_sizes[-1] :]
+
+
 def epochs_for(optimiser: OptimiserConfig, batches: Batches) -> int:
     """How many epochs to train: those of the configuration, or as many as make enough steps of the optimiser."""
     return optimiser.epochs or max(_EPOCHS, -(-_STEPS // len(batches.train)))
@@ -225,11 +239,18 @@ def _validation_loss(model: Model, training: Training, batches: Batches, epoch: 
 def _remedy(model: Model, status: Status) -> str:
     """What a loss that is not finite comes from, and what to do."""
     settings = model.config.solver
-    implicit = settings.solver == "kvaerno5"
-    stiff = "" if implicit else ', or solver.solver = "kvaerno5" if the system is stiff'
+    stiff = ""
+    if settings.solver != "kvaerno5":
+        stiff += ', or solver.solver = "kvaerno5" if the system is stiff'
+    spreads = model.std.max() / model.std.min()
+    if model.constraint is not None and model.metric is None and spreads > _SPREADS:
+        stiff += (
+            f', or projection.metric = "spread", since the largest spread of a state is {spreads:.0e} times the '
+            "smallest"
+        )
     match status:
         case Status.OK:
-            return "the gradient overflowed; use a smaller learning_rate, or clip"
+            return f"the gradient overflowed; use a smaller learning_rate, or clip{stiff}"
         case Status.MAX_STEPS:
             return (
                 f"a segment needs more than solver.max_steps = {settings.max_steps} steps of the solver; use a smaller "

@@ -41,6 +41,7 @@ from pnde.training import (
     check_fits,
     epochs,
     epochs_for,
+    output_speed,
     warn_of_nothing_learned,
 )
 
@@ -71,7 +72,8 @@ def train(
         of rods as long as the data show. Data simulated from a built-in system bring their own.
     - `method`: `"nde"`, `"snde"` (stabilised) or `"pnde"` (projected); as in `config`, which says `"pnde"`, if absent.
     - `order`: 2 if the states are (q, q̇) and the network gives accelerations.
-    - `metric`: M of the inner product, weights `(n,)`, a matrix `(n, n)`, or a function of the state giving either.
+    - `metric`: M of the inner product, weights `(n,)`, a matrix `(n, n)`, or a function of the state giving either; as
+        `projection.metric` says, if absent.
     - `physics`: a known part of the velocity, a function of the state, added to the network's.
     - `config`: base configuration; `settings` change it, such as `epochs=50` or `network={"width": 128}`.
     - `folder`: run folder, with checkpoints from which `pnde.resume` goes on; nothing is written if absent.
@@ -97,7 +99,10 @@ def train(
         raise ConfigError(
             f'method = "{config.method}" needs a law: pass constraint=, or use method="nde"'
         )
-    n, scale = ds.sizes["state"], Normaliser.fit(ds)
+    scale = Normaliser.fit(ds)
+    if metric is None and config.projection.metric == "spread":
+        metric = scale.std**-2.0
+    metric = checked_metric(metric, ds.sizes["state"])
     model = Model(
         states=tuple(str(name) for name in ds["state"].values),
         config=config,
@@ -106,17 +111,17 @@ def train(
         constraint=law,
         order=order or (system.order if system else 1),
         features=system.features if system else "state",
-        metric=checked_metric(metric, n),
+        metric=metric,
         physics=physics,
     )
     if model.order == 2:
         check_velocities(ds)
-    if config.network.output == "speed":
-        model = replace(model, speed=scale.speed[-model.layer_sizes[-1] :])
     engine = get(config.engine)
     engine.check(config)
     batches = batches_of(engine, model, ds)
     model = _with_epochs(model, batches)
+    if config.network.output == "speed":
+        model = replace(model, speed=output_speed(model, scale, batches))
     weights = initial_weights(model, config.seed)
     begun = Progress(weights, weights)
     law_source = "given"

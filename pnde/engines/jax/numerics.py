@@ -33,7 +33,7 @@ def numerics() -> Iterator[None]:
         if "linear solve" in text or "lineax" in text or "operator" in text:
             raise SolveError(
                 "the linear equations of the implicit solver have no finite solution: the state became infinite or "
-                "NaN; use a smaller learning_rate or rtol, or scale the states"
+                'NaN; use a smaller learning_rate or rtol, or projection.metric = "spread"'
             ) from None
         raise EngineError(
             f"a program of JAX failed: {text.partition(chr(10))[0]}", traceback=text

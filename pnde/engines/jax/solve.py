@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import diffrax
@@ -15,6 +16,7 @@ from jaxtyping import Array, Int
 
 from pnde.config import SolverConfig, TrainingSolverConfig
 from pnde.engines import Status
+from pnde.engines.jax.replaying import Replay
 
 SOLVERS: dict[str, Any] = {
     "tsit5": diffrax.Tsit5,
@@ -65,7 +67,13 @@ def solve(
     times = jnp.asarray(times, dtype)
     # Traced once, however often diffrax calls them.
     field, retraction = jax.jit(field), None if retraction is None else jax.jit(retraction)
-    solver = SOLVERS[settings.solver]()
+    kind, atol = SOLVERS[settings.solver], absolute_tolerance(settings, spread, u0)
+    implicit = issubclass(kind, diffrax.AbstractImplicitSolver)
+    if implicit:  # its equations are solved as well as errors of a step are kept
+        newton = diffrax.VeryChord(rtol=settings.rtol, atol=atol, norm=error_norm)
+        solver = kind(root_finder=newton)
+    else:
+        solver = kind()
     if retraction is not None and settings.retract == "step":
         solver = _Retracting(solver, retraction)
     terms = diffrax.ODETerm(field)
@@ -76,7 +84,7 @@ def solve(
         smallest = 16 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))
         controller = diffrax.PIDController(
             rtol=settings.rtol,
-            atol=absolute_tolerance(settings, spread, u0),
+            atol=atol,
             norm=error_norm,
             dtmin=None if stop_at_times else smallest,
             force_dtmin=False,
@@ -89,26 +97,45 @@ def solve(
             controller = diffrax.ClipStepSizeController(controller, step_ts=times)
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
-    solution = _diffeqsolve(
+    run = partial(
+        _diffeqsolve,
         terms,
         solver,
         t0=times[0],
         t1=times[-1],
-        dt0=dt0,
-        y0=u0,
-        args=args,
-        saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=controller,
         adjoint=_adjoint(settings),
         event=None if domain is None else diffrax.Event(lambda t, y, args, **_: ~domain(y)),
         max_steps=settings.max_steps,
         throw=False,
     )
+    found = None
+    if implicit and _of_steps(settings):
+        # Of a step that was rejected because its equations have no solution there is no derivative: the steps are found
+        # first, and those that were taken are gone over again for theirs.
+        still_u0, still_args = jax.lax.stop_gradient((u0, args))
+        found = run(
+            dt0=dt0,
+            y0=still_u0,
+            args=still_args,
+            saveat=diffrax.SaveAt(steps=True, fn=lambda t, u, args: None),
+            stepsize_controller=controller,
+        )
+        controller = Replay(found.ts)
+    solution = run(
+        dt0=dt0, y0=u0, args=args, saveat=diffrax.SaveAt(ts=times), stepsize_controller=controller
+    )
+    counted = solution if found is None else found
     ys: Any = solution.ys
+    finite = jnp.all(jnp.isfinite(ys))
     u = ys.at[0].set(u0)  # known even if no step succeeds
     if retraction is not None and settings.retract != "never":
         u = jax.vmap(retraction, in_axes=(0, 0, None))(times, u, args)
-    return Solution(u, _status(solution), solution.stats["num_steps"])
+    return Solution(u, _status(counted.result, finite), counted.stats["num_steps"])
+
+
+def _of_steps(settings: SolverConfig) -> bool:
+    """Whether the gradient is that of the solver's steps."""
+    return isinstance(settings, TrainingSolverConfig) and settings.adjoint == "discretise"
 
 
 def absolute_tolerance(settings: SolverConfig, spread: np.ndarray | None, u: Array) -> Any:
@@ -143,13 +170,10 @@ def _adjoint(settings: SolverConfig) -> diffrax.AbstractAdjoint:
     return diffrax.RecursiveCheckpointAdjoint()
 
 
-def _status(solution: diffrax.Solution) -> Int[Array, ""]:
-    result = solution.result
+def _status(result: diffrax.RESULTS, finite: Array) -> Int[Array, ""]:
     status = jnp.asarray(Status.NON_FINITE, jnp.int32)
     status = jnp.where(result == diffrax.RESULTS.max_steps_reached, Status.MAX_STEPS, status)
     status = jnp.where(result == diffrax.RESULTS.event_occurred, Status.LEFT_DOMAIN, status)
-    ys: Any = solution.ys
-    finite = jnp.all(jnp.isfinite(ys))
     return jnp.where((result == diffrax.RESULTS.successful) & finite, Status.OK, status)
 
 
@@ -174,6 +198,16 @@ class _Retracting(diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSo
     @property
     def term_compatible_contr_kwargs(self):
         return self.solver.term_compatible_contr_kwargs
+
+    @property
+    def root_finder(self):
+        implicit: Any = self.solver
+        return implicit.root_finder
+
+    @property
+    def root_find_max_steps(self):
+        implicit: Any = self.solver
+        return implicit.root_find_max_steps
 
     def order(self, terms):
         return self.solver.order(terms)

@@ -97,11 +97,12 @@ def batch_loss(
         return solve(field, u0, grid, args, settings, retracting, spread=model.std)
 
     u, c, start, grid, share, known = segments
-    if grid.ndim == 1:
+    if grid.ndim == 1 and issubclass(SOLVERS[settings.solver], diffrax.AbstractERK):
         solution = run(u[:, 0], start, grid, c)
         predicted = jnp.swapaxes(solution.u, 0, 1)
     else:
-        solution = jax.vmap(run)(u[:, 0], start, grid, c)
+        # An implicit solver would not see that the segments of one system do not touch each other.
+        solution = jax.vmap(run, (0, 0, None if grid.ndim == 1 else 0, 0))(u[:, 0], start, grid, c)
         predicted = solution.u
     error = (predicted - u)[:, 1:] / model.std.astype(u.dtype)[None, None]
     if known is None:
