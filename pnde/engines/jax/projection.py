@@ -129,9 +129,11 @@ def check_rows(
                 f"rows of {law} are so nearly dependent (κ(G) = {1 / seen:.0e}) that {method!r} cannot project in "
                 f"{dtype}: use {remedy}"
             )
+        nearly = best is None and method == "cholesky"
+        hint = ' ("qr" if they are only nearly dependent)' if nearly else ""
         raise ConstraintError(
             f"rows of {law} are dependent, so that {method!r} cannot project in {dtype}: remove a row that repeats "
-            'others, or use projection.method = "truncated" ("qr" if they are only nearly dependent)'
+            f'others, or use projection.method = "truncated"{hint}'
         )
     eps = float(jnp.finfo(dtype).eps)
     error = eps / float(worst)

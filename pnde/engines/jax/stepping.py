@@ -3,7 +3,9 @@
 diffrax's checkpointed adjoint evaluates the field once more for each step on the way back, a third of the cost of a
 training step. A training segment takes a handful of steps, so what their derivatives need fits in memory: the steps are
 a `lax.scan` over a fixed number of slots, of which those that are not needed are skipped. Tableaus, interpolation and
-step size control are diffrax's, and so are the results.
+step size control are diffrax's, and so are the results. Its `solver.step` in place of `_step` was measured too: a
+training step of 2 × 64 units takes 2 to 8 % longer, and on two cores that of the 14-bus grid stops for ever (see
+`order.py`).
 """
 
 from __future__ import annotations
