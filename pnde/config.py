@@ -53,10 +53,10 @@ class ProjectionConfig(Section):
         "cholesky",
         description="factorisation of G W Gᵀ; qr for ill-conditioned, truncated for dependent rows",
     )
-    metric: Literal["euclidean", "spread"] = Field(
-        "euclidean",
-        description="what is nearest, where no metric= is given: as the states' numbers say (the paper), or each in "
-        "units of its spread in the data",
+    metric: Literal["euclidean", "spread"] | None = Field(
+        None,
+        description="what is nearest, where no metric= is given: by the numbers of the states (the paper), or each in "
+        "units of its spread in the data; if absent, euclidean for a built-in system's own law and spread for yours",
     )
 
 

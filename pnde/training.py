@@ -18,7 +18,7 @@ import xarray as xr
 from pnde.config import OptimiserConfig
 from pnde.data import Normaliser, Segments, mean_velocity, segments, select, time_matrix
 from pnde.engines import Batch, Engine, Status, Step, Training
-from pnde.errors import RunError, SolveError
+from pnde.errors import DataError, RunError, SolveError
 from pnde.laws.projecting import onto_manifold
 from pnde.laws.targets import evaluate_law, scale_of, targets
 from pnde.models import Model, Weights, check_weights
@@ -104,6 +104,7 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
     u = ds["u"].transpose("trajectory", "time", "state").values
     evaluate_law(engine, law, u, time_matrix(ds), ds["trajectory"].values)
 
+    _check_range(model, u)
     onto = None if law is None else onto_manifold(engine, law, model.metric)
 
     def batches(split: str) -> list[Batch]:
@@ -117,6 +118,20 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
         return [_batch(cut, c, order, first, size) for first in range(0, len(order), size)]
 
     return Batches(batches("train"), batches("valid"))
+
+
+def _check_range(model: Model, u: np.ndarray) -> None:
+    """Whether the precision of training holds the states `(B, T, n)`, of which some may be NaN, and their spreads."""
+    precision = model.config.solver.precision
+    limits = np.finfo(precision)
+    largest = np.nanmax(np.abs(u), axis=(0, 1))
+    for name, size, spread in zip(model.states, largest, model.std, strict=True):
+        if size > limits.max or spread < limits.tiny:
+            raise DataError(
+                f"state {name!r} has values up to {size:.0e} and a spread of {spread:.0e}, beyond the range of "
+                f"{precision} ({limits.tiny:.0e} to {limits.max:.0e}): give it in other units"
+                + ("" if precision == "float64" else ', or use solver.precision = "float64"')
+            )
 
 
 def _batch(cut: Segments, c: np.ndarray, order: np.ndarray, first: int, size: int) -> Batch:

@@ -74,6 +74,12 @@ class Normaliser:
         std = np.where(std <= NOISE * size.max(), size.max() or 1.0, std)
         return cls(mean, _not_quiet(std, units), _speeds(ds, units))
 
+    @property
+    def metric(self) -> np.ndarray:
+        """Weights `(n,)` that measure each state in units of its spread, 1 in their geometric mean."""
+        relative = self.std / np.exp(np.mean(np.log(self.std)))
+        return relative**-2.0
+
     def normalise(self, u: np.ndarray) -> np.ndarray:
         """States ``(..., n)`` as the network sees them."""
         return (u - self.mean) / self.std

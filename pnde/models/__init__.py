@@ -1,8 +1,16 @@
 """Models: their kinds, what they are made of, and the weights that they start from."""
 
 from pnde.models.kind import ModelKind
-from pnde.models.metric import checked_metric
+from pnde.models.metric import checked_metric, default_metric
 from pnde.models.model import Model
 from pnde.models.weights import Weights, check_weights, initial_weights
 
-__all__ = ["Model", "ModelKind", "Weights", "check_weights", "checked_metric", "initial_weights"]
+__all__ = [
+    "Model",
+    "ModelKind",
+    "Weights",
+    "check_weights",
+    "checked_metric",
+    "default_metric",
+    "initial_weights",
+]

@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from pnde.config import Config
+from pnde.data import Normaliser
 from pnde.errors import ConfigError
+
+
+def default_metric(config: Config, scale: Normaliser, of_system: bool) -> np.ndarray | None:
+    """M where the user gives none, as `projection.metric` says.
+
+    A law of the user's may mix units, and what is nearest should not depend on them; a built-in system's own law
+    (`of_system`) is kept as in the paper.
+    """
+    nearest = config.projection.metric or ("euclidean" if of_system else "spread")
+    return scale.metric if nearest == "spread" else None
 
 
 def checked_metric(metric: Any, n: int) -> Any:

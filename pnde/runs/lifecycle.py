@@ -18,7 +18,7 @@ from pnde.data import Normaliser, check_velocities, open_data, save_data, split_
 from pnde.engines import Engine, get
 from pnde.errors import ConfigError, RunError
 from pnde.files import read_json
-from pnde.models import Model, check_weights, checked_metric, initial_weights
+from pnde.models import Model, check_weights, checked_metric, default_metric, initial_weights
 from pnde.runs import folder as disk
 from pnde.runs.bar import progress_bar
 from pnde.runs.lock import is_left_behind, locked
@@ -100,8 +100,8 @@ def train(
             f'method = "{config.method}" needs a law: pass constraint=, or use method="nde"'
         )
     scale = Normaliser.fit(ds)
-    if metric is None and config.projection.metric == "spread":
-        metric = scale.std**-2.0
+    if metric is None and law is not None:
+        metric = default_metric(config, scale, of_system=constraint is None)
     metric = checked_metric(metric, ds.sizes["state"])
     model = Model(
         states=tuple(str(name) for name in ds["state"].values),

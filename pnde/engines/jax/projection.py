@@ -123,6 +123,12 @@ def check_rows(
     dtype, worst = rcond.dtype, jnp.min(rcond)
     if float(rank_margin(worst)) < 1:
         seen = 0.0 if best is None else best()
+        if dtype == jnp.float32 and float(rank_margin(_rcond(seen, method, dtype))) >= 1:
+            # Not the rows: the squares of the gradient are too large or too small for float32, 1e-38 to 3e38.
+            raise ConstraintError(
+                f"the gradient of {law}, squared, is beyond the range of float32: give states or law in other units, "
+                'or use solver.precision = "float64"'
+            )
         remedy = _remedy(seen, method, dtype)
         if remedy:
             raise ConstraintError(
@@ -160,10 +166,15 @@ def _remedy(best: float, method: str, dtype: Any) -> str:
         ("qr", jnp.float64, f"{qr} and {double}"),
     ]
     for way, precision, change in changes:
-        rcond = jnp.asarray(best**2 if way == "cholesky" else best, precision)
+        rcond = _rcond(best, way, precision)
         if (way, precision) != (method, dtype) and float(rank_margin(rcond)) >= 1:
             return change
     return ""
+
+
+def _rcond(best: float, method: str, dtype: Any) -> Array:
+    """1/κ of what a method factors, of rows of this 1/κ(G)."""
+    return jnp.asarray(best**2 if method == "cholesky" else best, dtype)
 
 
 def _decompose(

@@ -45,7 +45,7 @@ class Division(AbstractFactor):
     def of(cls, G, W):
         row = G[0]
         s = row @ weigh(W, row)
-        return cls(s=s, rcond=jnp.where(s > 0, jnp.ones_like(s), jnp.zeros_like(s)))
+        return cls(s=s, rcond=jnp.where((s > 0) & jnp.isfinite(s), 1.0, 0.0).astype(s.dtype))
 
     def solve(self, b):
         return b / self.s
