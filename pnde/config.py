@@ -147,6 +147,9 @@ class Config(Section):
     engine: Literal["auto", "jax", "julia"] = Field(
         "auto", description="auto: $PNDE_ENGINE, else julia if it is set up, else jax"
     )
+    device: Literal["auto", "cpu", "gpu"] = Field(
+        "auto", description="what computes; auto: a GPU if the engine finds one, else the CPU"
+    )
     tolerance: Positive = Field(
         1e-6,
         description="how far an initial state may be off the manifold, relative to the law's size",

@@ -342,6 +342,8 @@ def test_settings_that_it_cannot_follow_are_refused():
         engine.check(pnde.Config.make(**settings))
     with pytest.raises(ConfigError, match=r'solver.retract to "save" or "never".*engine="jax"'):
         engine.check(pnde.Config.make(**{"solver.retract": "step"}))
+    with pytest.raises(ConfigError, match='computes on the CPU: leave device = "gpu" out'):
+        engine.check(pnde.Config.make(device="gpu"))
     with pytest.raises(ConfigError, match='engine="jax"; in Julia'):
         engine.check(pnde.Config.make(matmul_precision="high"))
     with pytest.raises(ConfigError, match=r'cannot train with solver.solver = "kvaerno5"'):
@@ -354,27 +356,31 @@ def test_the_page_s_table_of_what_is_refused_is_true():
     import re
     from typing import get_args
 
-    from pnde.config import NetworkConfig, TrainingSolverConfig
+    from pnde.config import Config, NetworkConfig, TrainingSolverConfig
     from pnde.engines.julia.engine import JuliaEngine
 
     page = (Path(__file__).parents[1] / "docs" / "engines.md").read_text(encoding="utf-8")
     table = page[page.index("## What the julia engine refuses") :]
     listed = {}
-    for setting, cell in re.findall(r"^\| `(\w+\.\w+)` \| ([^|]*) \|", table, re.MULTILINE):
+    for setting, cell in re.findall(r"^\| `([\w.]+)` \| ([^|]*) \|", table, re.MULTILINE):
         values, all_but = set(re.findall(r'"(\w+)"', cell)), cell.startswith("all but")
         listed[setting] = (values, all_but)
     engine, refused = JuliaEngine(), {}
-    for section, kind in (("solver", TrainingSolverConfig), ("network", NetworkConfig)):
+    for section, kind in (
+        ("", Config),
+        ("solver.", TrainingSolverConfig),
+        ("network.", NetworkConfig),
+    ):
         for name, field in kind.model_fields.items():
             choices = get_args(field.annotation)
             for value in choices if all(isinstance(choice, str) for choice in choices) else ():
                 try:
-                    engine.check(pnde.Config.make(**{f"{section}.{name}": value}))
+                    engine.check(pnde.Config.make(**{section + name: value}))
                 except ConfigError:
-                    refused.setdefault(f"{section}.{name}", set()).add(value)
-                settings = listed.get(f"{section}.{name}", (set(), False))
+                    refused.setdefault(section + name, set()).add(value)
+                settings = listed.get(section + name, (set(), False))
                 told = (value in settings[0]) != settings[1]
-                assert told == (value in refused.get(f"{section}.{name}", set())), (name, value)
+                assert told == (value in refused.get(section + name, set())), (name, value)
     assert refused.keys() == listed.keys()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Status, Training, Trajectories
 from pnde.engines.jax import fields
+from pnde.engines.jax.devices import check_device, on_device_of
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.numerics import numerics
@@ -50,7 +51,7 @@ class JaxEngine:
         }
 
     def check(self, config: Config) -> None:
-        """Nothing to refuse: this engine follows every setting."""
+        check_device(config.device)
 
     @numerics()
     def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -111,18 +112,21 @@ class JaxEngine:
     ) -> Trajectories:
         inspect_model(model)
         dtype = jnp.dtype(settings.precision)
-        start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
-        parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
-        return _trajectories(_rollout(model, settings, parameters, start, grid, target), settings)
+        with on_device_of(model.config.device):
+            start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
+            parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
+            solution = _rollout(model, settings, parameters, start, grid, target)
+        return _trajectories(solution, settings)
 
     @numerics()
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
         inspect_model(model)
-        parameters = fields.parameters(weights, jnp.float64)
-        times = jnp.broadcast_to(_float64(t), u.shape[:1])
-        return np.asarray(_velocity(model, parameters, times, _float64(u), _float64(c)))
+        with on_device_of(model.config.device):
+            parameters = fields.parameters(weights, jnp.float64)
+            times = jnp.broadcast_to(_float64(t), u.shape[:1])
+            return np.asarray(_velocity(model, parameters, times, _float64(u), _float64(c)))
 
     @numerics()
     def loss_and_gradient(
@@ -130,13 +134,14 @@ class JaxEngine:
     ) -> tuple[float, Weights]:
         inspect_model(model)
         dtype = jnp.dtype(model.config.solver.precision)
-        parameters = fields.parameters(weights, dtype)
-        segments = on_device(batch, dtype)
-        (loss, _), gradient = _loss_and_gradient(model, False, parameters, segments)
-        finite = all(jnp.isfinite(g).all() for g in jax.tree.leaves(gradient))
-        if jnp.isfinite(loss) and not finite and can_guard(model):
-            (loss, _), gradient = _loss_and_gradient(model, True, parameters, segments)
-        return float(loss), fields.weights(gradient)
+        with on_device_of(model.config.device):
+            parameters = fields.parameters(weights, dtype)
+            segments = on_device(batch, dtype)
+            (loss, _), gradient = _loss_and_gradient(model, False, parameters, segments)
+            finite = all(jnp.isfinite(g).all() for g in jax.tree.leaves(gradient))
+            if jnp.isfinite(loss) and not finite and can_guard(model):
+                (loss, _), gradient = _loss_and_gradient(model, True, parameters, segments)
+            return float(loss), fields.weights(gradient)
 
     @numerics()
     def start(
@@ -148,7 +153,8 @@ class JaxEngine:
         state: Mapping[str, np.ndarray] | None = None,
     ) -> Training:
         inspect_model(model)
-        return JaxTraining(model, train, valid, weights, state)
+        with on_device_of(model.config.device):
+            return JaxTraining(model, train, valid, weights, state)
 
 
 @of_recent

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from pnde.engines import Batch, Status, Step
 from pnde.engines.jax import fields
+from pnde.engines.jax.devices import on_device_of
 from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.programs import of_model
@@ -146,6 +147,10 @@ class JaxTraining:
 
     @numerics()
     def step(self, index: int, rate: float) -> Step:
+        with on_device_of(self._model.config.device):
+            return self._step(index, rate)
+
+    def _step(self, index: int, rate: float) -> Step:
         of_step = jnp.asarray(rate, self._dtype)
         guard = False
         while True:
@@ -169,7 +174,8 @@ class JaxTraining:
 
     @numerics()
     def loss(self, index: int) -> Step:
-        loss, steps, status = _valid_loss(self._model, self._parameters, self._valid[index])
+        with on_device_of(self._model.config.device):
+            loss, steps, status = _valid_loss(self._model, self._parameters, self._valid[index])
         return Step(float(loss), 0.0, float(steps), Status(int(status)))
 
     def weights(self) -> Weights:

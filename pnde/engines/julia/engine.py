@@ -31,6 +31,10 @@ class JuliaEngine:
             return {str(name): str(version) for name, version in jl.versions().items()}
 
     def check(self, config: Config) -> None:
+        if config.device == "gpu":
+            raise ConfigError(
+                'the julia engine computes on the CPU: leave device = "gpu" out, or use engine="jax"'
+            )
         if config.method == "pnde" and config.solver.retract == "step":
             raise ConfigError(
                 "the julia engine has the gradient from an adjoint equation, which knows nothing of a retraction after "
