@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import os
 import secrets
 import stat
@@ -99,7 +100,8 @@ def read_json(path: Path) -> dict[str, Any]:
     **Raises:** `pnde.errors.RunError` if there is none, or it is damaged.
     """
     try:
-        content = json.loads(read_bytes(path, _LARGEST_TEXT).decode(), parse_constant=_no_number)
+        text = read_bytes(path, _LARGEST_TEXT).decode()
+        content = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise damaged(path, error) from None
     if not isinstance(content, dict):
@@ -165,6 +167,13 @@ def _open(path: Path) -> BufferedReader:
     return open(
         path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
     )
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
 
 
 def _no_number(text: str) -> Any:

@@ -41,6 +41,14 @@ def test_what_is_no_file_is_not_read(tmp_path, place):
             read(path)
 
 
+@pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity"])
+def test_numbers_in_json_are_finite(tmp_path, number):
+    path = tmp_path / "record.json"
+    path.write_text(f'{{"best_loss": {number}}}')
+    with pytest.raises(RunError, match="cannot be read"):
+        read_json(path)
+
+
 def test_a_limit_on_the_size_of_files_keeps_the_last_checkpoint(data, tmp_path):
     """The kernel refuses to write past it; what is there stays usable, and no temporary file is left."""
     folder = tmp_path / "run"

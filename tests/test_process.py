@@ -25,18 +25,18 @@ def calls(monkeypatch):
 
 
 def test_freed_memory_is_kept(calls):
-    process._keep_freed()
+    process.keep_freed()
     assert calls == [(-3, 2**30), (-1, 2**31 - 1), (-8, 1)]
 
 
 @pytest.mark.parametrize("name", ["MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "LD_PRELOAD"])
 def test_settings_of_the_environment_stand(calls, monkeypatch, name):
     monkeypatch.setenv(name, "1")
-    process._keep_freed()
+    process.keep_freed()
     assert calls == []
 
 
 def test_other_libraries_are_left_alone(calls, monkeypatch):
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
-    process._keep_freed()
+    process.keep_freed()
     assert calls == []

@@ -38,12 +38,16 @@ def test_losses_do_not_depend_on_units(in_metres_and_seconds, length, second):
 
 @pytest.mark.parametrize("length", [1e-30, 1e30])
 def test_a_law_beyond_the_precision_is_told(length):
-    with pytest.raises(ConstraintError, match="squared, is beyond the range of float32: give states"):
+    with pytest.raises(
+        ConstraintError, match="squared, is beyond the range of float32: give states"
+    ):
         pnde.train(*springs(length, 1), **SETTINGS)
 
 
 @pytest.mark.parametrize("length", [1e-40, 1e39])
 def test_states_beyond_the_precision_are_told(length):
     data, _ = springs(length, 1)
-    with pytest.raises(DataError, match="state 'x' has values up to .* beyond the range of float32"):
+    with pytest.raises(
+        DataError, match=r"state 'x' has values up to .* beyond the range of float32"
+    ):
         pnde.train(data, method="nde", **SETTINGS)
