@@ -1,8 +1,16 @@
 """What the tests share: the embedded engine, exact arithmetic in JAX, and a small data set."""
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    # Many tests compile the same programs; they and the processes that they start share them.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="pnde-tests-")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 os.environ.setdefault("PNDE_ENGINE", "jax")
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -24,8 +32,19 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """For `pytest -n auto`: a worker takes up to 3 GB."""
+    return min(os.cpu_count() or 1, 4)
+
+
 def pytest_collection_modifyitems(items):
-    """Tests that trace JAX go without coverage where it costs them a fifth of their time: before Python 3.12."""
+    """Slow files first, so that workers end together.
+
+    Before Python 3.12 tests that trace JAX go without coverage, which costs them a fifth of their time there.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
     if sys.version_info < (3, 12):
         for item in items:
             if "jax" in vars(item.module):
@@ -49,6 +68,16 @@ def strict():
         jax.numpy_rank_promotion("raise"),
     ):
         yield
+
+
+@pytest.fixture(scope="module")
+def light_compilation():
+    """Programs that run a few times are not worth optimising. For a whole module, by `usefixtures`."""
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(scope="session")

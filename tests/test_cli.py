@@ -9,6 +9,8 @@ from click.testing import CliRunner
 import pnde
 from pnde.cli import main
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+
 LAW = """
 import jax.numpy as np
 

@@ -15,6 +15,8 @@ from pnde.cli import main
 from pnde.config import Config, Section
 from pnde.engines import Status
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
@@ -59,17 +61,6 @@ def test_the_first_page_has_the_code_of_the_readme():
     assert ours == theirs
 
 
-@pytest.fixture
-def light_compilation():
-    """Programs that run once are not worth optimising."""
-    import jax
-
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-@pytest.mark.usefixtures("light_compilation")
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
 def test_python_runs(page, tmp_path, monkeypatch):
     """The blocks of a page, one after the other as a reader would run them, in an empty folder, with short training."""

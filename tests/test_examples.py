@@ -8,6 +8,8 @@ import pytest
 
 import pnde
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+
 FOLDER = Path(__file__).parents[1] / "examples"
 # What each is run with, and words of its output. One model is enough where the others are like it.
 ONE = {"epochs": 1, "methods": ["pnde"]}
@@ -19,16 +21,6 @@ SMALL = {
     "own_law": (ONE | {"t_end": 6.0}, ["angular_momentum", "constraint error, max"]),
     "pendulum": (ONE | {"fps": 2}, ["PNDE", "constraint error, max"]),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def light_compilation():
-    """Programs that run once are not worth optimising."""
-    import jax
-
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 def load(name):

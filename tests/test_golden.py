@@ -13,6 +13,8 @@ from pnde.config import SolverConfig
 from pnde.engines import Batch, get
 from pnde.engines.jax.projection import project
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+
 FOLDER = Path(__file__).parent / "golden"
 
 

@@ -11,6 +11,8 @@ from pnde.engines.julia.tracing import trace
 from pnde.errors import ConstraintError, EngineError
 from pnde.laws.program import OPERATIONS, Program, Step
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+
 A = np.random.default_rng(3).normal(size=(6, 6))
 
 

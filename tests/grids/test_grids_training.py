@@ -13,6 +13,8 @@ from pnde.models import initial_weights
 from pnde.systems import ieee14, power_grid
 from pnde.training import batches_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+
 DATA = Path(__file__).parent / "data"
 SMALL = {
     "layers": 1,

@@ -12,6 +12,8 @@ from pnde.paper import complexity
 from pnde.paper.limit import measure_limit
 from pnde.paper.studies import STUDIES, study
 
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+
 
 def test_slopes_of_the_projection_are_measured():
     table = complexity.measure_complexity(((2, 16), (4, 16)), ((2, 16), (2, 32)), (2, 4), repeats=2)
