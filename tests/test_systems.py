@@ -10,6 +10,8 @@ from pnde.engines import get
 from pnde.errors import ConfigError, SolveError
 from pnde.systems import LotkaVolterra, Quartic
 
+pytestmark = pytest.mark.usefixtures("light_compilation")
+
 SYSTEMS = {"quartic": Quartic(), "lotka-volterra": LotkaVolterra()}
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 

@@ -14,6 +14,8 @@ from pnde.paper.claims import CLAIMS
 from pnde.paper.figures import FIGURES
 from pnde.paper.results import mean_curve
 
+pytestmark = pytest.mark.usefixtures("light_compilation")
+
 
 def test_all_claims_hold_on_results_as_the_paper_says(paper):
     findings = check(paper)
