@@ -59,7 +59,7 @@ def test_rest_and_modes(known):
 
 def test_transients():
     start = None
-    for base in BASES:
+    for base in (100.0, 1.0):
         system = power_grid(on_base(ieee14(), base))
         if start is None:
             start = system.initial(np.random.default_rng(1), 1, "paper")
