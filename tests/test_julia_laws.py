@@ -166,7 +166,7 @@ class TestTracedLaws:
             return jax.scipy.special.gammaln(u[0])
 
         with pytest.raises(
-            EngineError, match=r"'energy' uses 'lgamma' \(test_julia.py, line \d+\)"
+            EngineError, match=r"'energy' uses 'lgamma' \(test_julia_laws.py, line \d+\)"
         ):
             get("julia").law(pnde.Conserved(energy), np.ones((1, 2)), np.zeros(1))
 
