@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from live import SimpleSystem, batch_of, both, live, segments_of
+from live import SimpleSystem, batch_of, both, live, segments_of, states_of
 from parity import SYSTEMS, close, flat, model_of, wave, weights_of
 
 import pnde
 from pnde.config import SolverConfig
 from pnde.engines import Status, get
+from pnde.engines.julia.twins import check_twin
 from pnde.errors import ConstraintError, EngineError
 
 
@@ -110,6 +111,17 @@ class TestTwins:
         np.testing.assert_array_equal(np.isfinite(ours.u), np.isfinite(theirs.u))
 
 
+def test_rounding_in_a_row_that_is_zero_on_the_data_is_no_other_law():
+    # Bus 7 of the grid draws nothing.
+    system = SYSTEMS["ieee14"]
+    law, u = system.constraint.bind(system.states), states_of(system)
+    values = get("jax").law(law, u, np.zeros(3))
+    assert np.abs(values).min() < 1e-14
+    check_twin(law, u, np.zeros(3), values + 1e-15)
+    with pytest.raises(ConstraintError, match="another law"):
+        check_twin(law, u, np.zeros(3), values + 1e-8)
+
+
 def moving_rows(u, t):
     return [u[0] ** 2 + jnp.sin(2 * t) * u[1], u[2] * u[3] + t]
 
@@ -166,7 +178,7 @@ class TestTracedLaws:
             return jax.scipy.special.gammaln(u[0])
 
         with pytest.raises(
-            EngineError, match=r"'energy' uses 'lgamma' \(test_julia.py, line \d+\)"
+            EngineError, match=r"'energy' uses 'lgamma' \(test_julia_laws.py, line \d+\)"
         ):
             get("julia").law(pnde.Conserved(energy), np.ones((1, 2)), np.zeros(1))
 

@@ -12,7 +12,7 @@
     @compile_workload begin
         model = named(Float32)
         batch = Segments(
-            Float32.(repeat(reshape(u, 2, 1, 2), 1, 3, 1)), Float32.(c), zeros(Float32, 2), Float32.(times), fill(0.5f0, 2),
+            Float32.(repeat(reshape(u, 2, 1, 2), 1, 3, 1)), Float32.(c), zeros(2), Float32.(times), fill(0.5f0, 2),
         )
         trainer = Trainer(model, weights(Float32, model), settings("never"))
         step!(trainer, batch, 1e-3)

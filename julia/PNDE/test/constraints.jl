@@ -107,7 +107,8 @@ function traced_example()
 end
 
 @testset "a traced function" begin
-    f, by_hand(u, t) = traced_example(), u[1:1, :] .^ 2 .* sin.(t') .+ u[2:2, :]
+    f = traced_example()
+    by_hand(u, t) = u[1:1, :] .^ 2 .* sin.(t') .+ u[2:2, :]
     u, t = randn(rng, 2, 3), [0.1, 0.2, 0.3]
     @test f(u, t) ≈ by_hand(u, t)
     @test f(u) ≈ by_hand(u, [0.0])

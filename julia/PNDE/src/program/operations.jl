@@ -3,7 +3,7 @@
 
 # Outside of their domains Julia's own throw where a solver, which probes such states, wants NaN. These run on a GPU too.
 or_nan(f, inside) = x -> inside(x) ? f(x) : oftype(float(x), NaN)
-power_or_nan(x, y) = x >= 0 || isinteger(y) ? x^y : oftype(float(x), NaN)
+power_or_nan(x, y) = x >= 0 || isinteger(y) ? x^y : oftype(float(x) * one(y), NaN)
 
 truth(x::Bool) = x
 truth(x) = !iszero(x)
@@ -23,7 +23,8 @@ const ELEMENTWISE = Dict{String, Any}(
     "power" => power_or_nan, "remainder" => rem, "maximum" => max, "minimum" => min, "atan2" => atan,
     "less" => <, "less_equal" => <=, "greater" => >, "greater_equal" => >=, "equal" => ==, "not_equal" => !=,
     "number" => number, "not" => x -> !truth(x), "and" => (x, y) -> truth(x) & truth(y), "or" => (x, y) -> truth(x) | truth(y),
-    "select" => (condition, x, y) -> ifelse(truth(condition), x, y),
+    # Of one type, whichever is chosen: a dual number and a plain one would leave an array of both.
+    "select" => (condition, x, y) -> ifelse(truth(condition), promote(x, y)...),
 )
 
 """
