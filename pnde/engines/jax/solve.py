@@ -68,12 +68,11 @@ def solve(
     # Traced once, however often diffrax calls them.
     field, retraction = jax.jit(field), None if retraction is None else jax.jit(retraction)
     kind, atol = SOLVERS[settings.solver], absolute_tolerance(settings, spread, u0)
-    implicit = issubclass(kind, diffrax.AbstractImplicitSolver)
-    if implicit:  # its equations are solved as well as errors of a step are kept
+    if is_explicit(settings):
+        solver = kind()
+    else:  # its equations are solved as well as errors of a step are kept
         newton = diffrax.VeryChord(rtol=settings.rtol, atol=atol, norm=error_norm)
         solver = kind(root_finder=newton)
-    else:
-        solver = kind()
     if retraction is not None and settings.retract == "step":
         solver = _Retracting(solver, retraction)
     terms = diffrax.ODETerm(field)
@@ -109,7 +108,8 @@ def solve(
         throw=False,
     )
     found = None
-    if implicit and _of_steps(settings):
+    in_training = isinstance(settings, TrainingSolverConfig) and not _goes_back(settings)
+    if in_training and not is_explicit(settings):
         # Of a step that was rejected because its equations have no solution there is no derivative: the steps are found
         # first, and those that were taken are gone over again for theirs.
         still_u0, still_args = jax.lax.stop_gradient((u0, args))
@@ -133,16 +133,15 @@ def solve(
     return Solution(u, _status(counted.result, finite), counted.stats["num_steps"])
 
 
-def _of_steps(settings: SolverConfig) -> bool:
-    """Whether the gradient is that of the solver's steps."""
-    return isinstance(settings, TrainingSolverConfig) and settings.adjoint == "discretise"
+def is_explicit(settings: SolverConfig) -> bool:
+    """Whether a step is computed without solving equations."""
+    return issubclass(SOLVERS[settings.solver], diffrax.AbstractERK)
 
 
 def absolute_tolerance(settings: SolverConfig, spread: np.ndarray | None, u: Array) -> Any:
     """`settings.atol` in the units of the states, so that a solve does not depend on these."""
     # The backward solve has the adjoint beside the state, in other units: one number for all, as in the paper.
-    backwards = isinstance(settings, TrainingSolverConfig) and settings.adjoint == "backsolve"
-    if spread is None or backwards:
+    if spread is None or _goes_back(settings):
         return settings.atol
     return jnp.asarray(np.reshape(settings.atol * spread, (1,) * (u.ndim - 1) + (-1,)), u.dtype)
 
@@ -157,15 +156,20 @@ def error_norm(error: Any) -> Array:
 
 def evaluations(steps: Any, settings: SolverConfig) -> Any:
     """Evaluations of the field in `steps` steps of an explicit solver, with those that choose the first; else 0."""
-    solver = SOLVERS[settings.solver]
-    if not issubclass(solver, diffrax.AbstractERK):
+    if not is_explicit(settings):
         return 0 * steps
+    solver = SOLVERS[settings.solver]
     # All of them carry the last stage over to the next step.
     return steps * (solver.tableau.num_stages - 1) + (1 if settings.step is not None else 3)
 
 
+def _goes_back(settings: SolverConfig) -> bool:
+    """Whether the gradient is that of the paper's backward solve, not that of the solver's steps."""
+    return isinstance(settings, TrainingSolverConfig) and settings.adjoint == "backsolve"
+
+
 def _adjoint(settings: SolverConfig) -> diffrax.AbstractAdjoint:
-    if isinstance(settings, TrainingSolverConfig) and settings.adjoint == "backsolve":
+    if _goes_back(settings):
         return diffrax.BacksolveAdjoint()
     return diffrax.RecursiveCheckpointAdjoint()
 

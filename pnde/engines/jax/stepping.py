@@ -28,6 +28,7 @@ from pnde.engines.jax.solve import (
     Solution,
     absolute_tolerance,
     error_norm,
+    is_explicit,
 )
 from pnde.models import Model
 
@@ -132,9 +133,7 @@ class Slots:
     def for_training(cls, model: Model, segments: Any, recent: Iterable[float] = ()) -> Slots:
         """For a batch of segments, as many slots as there is memory for; `recent` are steps of earlier batches."""
         settings = model.config.solver
-        solver = SOLVERS[settings.solver]
-        explicit = issubclass(solver, diffrax.AbstractERK)
-        if not explicit or settings.adjoint == "backsolve" or segments.grid.ndim > 1:
+        if not is_explicit(settings) or settings.adjoint == "backsolve" or segments.grid.ndim > 1:
             return cls(0)
         room = cls._MEMORY // slot_bytes(model, segments.u)
         return cls(min(room, settings.max_steps), recent)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,7 +20,7 @@ from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.programs import of_model
 from pnde.engines.jax.projection import check_rows
 from pnde.engines.jax.retraction import retract
-from pnde.engines.jax.solve import SOLVERS, Solution, solve
+from pnde.engines.jax.solve import Solution, is_explicit, solve
 from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
 from pnde.errors import RunError
 from pnde.models import Model, Weights
@@ -98,7 +97,7 @@ def batch_loss(
         return solve(field, u0, grid, args, settings, retracting, spread=model.std)
 
     u, c, start, grid, share, known = segments
-    if grid.ndim == 1 and issubclass(SOLVERS[settings.solver], diffrax.AbstractERK):
+    if grid.ndim == 1 and is_explicit(settings):
         solution = run(u[:, 0], start, grid, c)
         predicted = jnp.swapaxes(solution.u, 0, 1)
     else:
@@ -190,7 +189,7 @@ class JaxTraining:
 
 def can_guard(model: Model) -> bool:
     """Whether a solve can be differentiated through `guarded`: an implicit solver needs the field's forward mode."""
-    return issubclass(SOLVERS[model.config.solver.solver], diffrax.AbstractERK)
+    return is_explicit(model.config.solver)
 
 
 @of_model(static_argnums=(0, 1), donate_argnums=(2, 3))
