@@ -74,7 +74,9 @@ def matpower_cases() -> Iterator[Case]:
             }
             if "dcline" in fields:
                 tables["dcline"] = np.array(fields["dcline"], float, ndmin=2)
-            return by_pypower({"version": "2", "baseMVA": float(fields["baseMVA"]), **tables})
+            return by_pypower(
+                {"version": "2", "baseMVA": np.squeeze(fields["baseMVA"]).item(), **tables}
+            )
 
         yield path.stem, path, reference
 
@@ -111,6 +113,10 @@ def pandapower_cases() -> Iterator[Case]:
 PACKAGES = {"matpower": matpower_cases, "pypower": pypower_cases, "pandapower": pandapower_cases}
 
 
+class ReferenceStopped(Exception):
+    """The other program ended in an error of its own."""
+
+
 def by_pypower(ppc: dict[str, Any]) -> pd.Series | None:
     from pypower.api import ppoption, runpf
     from pypower.toggle_dcline import toggle_dcline
@@ -120,7 +126,10 @@ def by_pypower(ppc: dict[str, Any]) -> pd.Series | None:
         ppc[key] = np.pad(ppc[key], ((0, 0), (0, short)))
     if "dcline" in ppc:
         ppc = toggle_dcline(ppc, "on")
-    solved, success = runpf(ppc, ppoption(PF_TOL=1e-9, PF_MAX_IT=30, VERBOSE=0, OUT_ALL=0))
+    try:
+        solved, success = runpf(ppc, ppoption(PF_TOL=1e-9, PF_MAX_IT=30, VERBOSE=0, OUT_ALL=0))
+    except Exception as error:
+        raise ReferenceStopped(type(error).__name__) from error
     bus = solved["bus"]
     return pd.Series(bus[:, 7], bus[:, 0].astype(int)) if success else None
 
@@ -135,6 +144,8 @@ def by_pandapower(net: Any) -> pd.Series | None:
             )
         except pandapower.LoadflowNotConverged:
             continue
+        except Exception as error:
+            raise ReferenceStopped(type(error).__name__) from error
         return net.res_bus.vm_pu
     return None
 
@@ -158,8 +169,8 @@ def outcome(package: str, case: Case, rest: bool) -> Outcome:
         return found
     try:
         expected = reference()
-    except Exception as error:
-        found.words += f" (the reference stops with {type(error).__name__})"
+    except ReferenceStopped as error:
+        found.words += f" (the reference stops with {error})"
         expected = None
     if flow is None:
         found.outcome = "refused" if expected is not None else "unsolved by both"
