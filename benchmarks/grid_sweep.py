@@ -30,6 +30,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -117,6 +118,15 @@ class ReferenceStopped(Exception):
     """The other program ended in an error of its own."""
 
 
+@contextmanager
+def of_reference() -> Iterator[None]:
+    """Whatever is raised in here is the other program's, not this script's."""
+    try:
+        yield
+    except Exception as error:
+        raise ReferenceStopped(type(error).__name__) from error
+
+
 def by_pypower(ppc: dict[str, Any]) -> pd.Series | None:
     from pypower.api import ppoption, runpf
     from pypower.toggle_dcline import toggle_dcline
@@ -124,12 +134,10 @@ def by_pypower(ppc: dict[str, Any]) -> pd.Series | None:
     for key, width in (("gen", 21), ("branch", 13)):
         short = max(0, width - ppc[key].shape[1])
         ppc[key] = np.pad(ppc[key], ((0, 0), (0, short)))
-    if "dcline" in ppc:
-        ppc = toggle_dcline(ppc, "on")
-    try:
+    with of_reference():
+        if "dcline" in ppc:
+            ppc = toggle_dcline(ppc, "on")
         solved, success = runpf(ppc, ppoption(PF_TOL=1e-9, PF_MAX_IT=30, VERBOSE=0, OUT_ALL=0))
-    except Exception as error:
-        raise ReferenceStopped(type(error).__name__) from error
     bus = solved["bus"]
     return pd.Series(bus[:, 7], bus[:, 0].astype(int)) if success else None
 
@@ -138,15 +146,11 @@ def by_pandapower(net: Any) -> pd.Series | None:
     import pandapower
 
     for tolerance in (1e-9, 1e-7, 1e-6):  # MVA; the last ones for impedances of next to nothing
-        try:
+        with of_reference(), suppress(pandapower.LoadflowNotConverged):
             pandapower.runpp(
                 net, calculate_voltage_angles=True, tolerance_mva=tolerance, max_iteration=30
             )
-        except pandapower.LoadflowNotConverged:
-            continue
-        except Exception as error:
-            raise ReferenceStopped(type(error).__name__) from error
-        return net.res_bus.vm_pu
+            return net.res_bus.vm_pu
     return None
 
 
