@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from pnde.errors import RunError
+from pnde.errors import EngineError, RunError
 
 # No text that pnde writes is as large as this.
 _LARGEST_TEXT = 2**26
@@ -178,3 +178,15 @@ def _finite(text: str) -> float:
 
 def _no_number(text: str) -> Any:
     raise ValueError(f"{text} is no number in JSON")
+
+
+def julia_package() -> Path:
+    """The Julia package that belongs to this Python package: inside of it where it is installed, else beside it.
+
+    **Raises:** `pnde.errors.EngineError` if it is in neither place.
+    """
+    home = Path(__file__).resolve().parent
+    for folder in (home / "julia" / "PNDE", home.parent / "julia" / "PNDE"):
+        if (folder / "Project.toml").is_file():
+            return folder
+    raise EngineError(f"the Julia package PNDE is not beside {home}: install pnde again")

@@ -12,6 +12,11 @@ using NNlib: batched_mul
 const CUBLAS = isdefined(CUDA, :cuBLAS) ? CUDA.cuBLAS : CUDA.CUBLAS
 const CUSOLVER = isdefined(CUDA, :cuSOLVER) ? CUDA.cuSOLVER : CUDA.CUSOLVER
 
+function __init__()
+    CUDA.functional() && (PNDE.CARD[] = CuArray)
+    return nothing
+end
+
 const Real4Or8 = Union{Float32, Float64}
 
 "The MAGMA of a stream, or `nothing` without `MAGMA_LIB`; one queue for each stream."

@@ -27,6 +27,7 @@ using SciMLSensitivity: SciMLSensitivity, BacksolveAdjoint, GaussAdjoint, Interp
 using SparseArrays
 using SparseMatrixColorings: ColoringProblem, GreedyColoringAlgorithm, column_colors, coloring
 using Statistics: mean
+using TOML: TOML
 using Zygote: Zygote
 
 export AbstractProjection, CholeskyProjection, QRProjection, TruncatedProjection, project
@@ -36,7 +37,7 @@ export DifferentialAlgebraic, AlgebraicRows, SparseJacobian, ambient_forcing, si
 export retract
 export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, velocity
 export Settings, rollout, Tsit5, Vern9, Rodas4, Rodas5P
-export GaussAdjoint, InterpolatingAdjoint, BacksolveAdjoint, ZygoteVJP
+export StoredSteps, GaussAdjoint, InterpolatingAdjoint, BacksolveAdjoint, ZygoteVJP
 export Program, TracedFunction, TracedLaw
 export Segments, Trainer, step!, evaluate, loss_and_gradient
 
@@ -64,13 +65,17 @@ include("fields/model.jl")
 include("fields/layout.jl")
 include("fields/velocity.jl")
 include("solve/settings.jl")
+include("solve/tableaus.jl")
+include("solve/stepping.jl")
 include("solve/rollout.jl")
+include("solve/together.jl")
 include("solve/integrate.jl")
 include("solve/push.jl")
 include("solve/differential_algebraic.jl")
 include("train/loss.jl")
 include("train/trainer.jl")
 include("program/of_rows.jl")
+include("device.jl")
 include("names.jl")
 include("precompile.jl")
 

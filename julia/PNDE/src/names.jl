@@ -8,9 +8,8 @@ const PRECISIONS = Dict("float32" => Float32, "float64" => Float64)
 # The configuration knows a family of methods by its member in the embedded engine: of order 5, of high order, and stiff.
 const SOLVERS = Dict("tsit5" => Tsit5(), "dopri5" => Tsit5(), "dopri8" => Vern9(), "kvaerno5" => Rodas5P())
 
-# "discretise", the gradient of the steps, has as its nearest relative here the adjoint along the saved solution.
 const ADJOINTS = Dict(
-    "discretise" => InterpolatingAdjoint(; autojacvec = ZygoteVJP()),
+    "discretise" => StoredSteps(),
     "backsolve" => BacksolveAdjoint(; autojacvec = ZygoteVJP(), checkpointing = false),
 )
 
@@ -60,6 +59,6 @@ owned(array) = Array(array)
 "Versions of Julia and of the packages that matter for results."
 function versions()
     packages = (PNDE, Lux, Zygote, SciMLBase, SciMLSensitivity, OrdinaryDiffEqTsit5, OrdinaryDiffEqVerner)
-    pairs = ["julia" => string(VERSION), "threads" => string(Threads.nthreads())]
+    pairs = ["julia" => string(VERSION), "threads" => string(Threads.nthreads()), "card" => name_of_card()]
     return Dict(vcat(pairs, [string(nameof(package)) => string(pkgversion(package)) for package in packages]))
 end

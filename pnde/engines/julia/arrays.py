@@ -10,15 +10,25 @@ from pnde.engines import Trajectories
 from pnde.engines.julia.session import julia
 
 
-def to_julia(array: Any, dtype: str = "float64") -> Any:
+def to_julia(array: Any, dtype: str = "float64", on_card: bool = False) -> Any:
     """A Julia array of its own, with the dimensions in the opposite order: the same numbers in memory."""
     with julia() as jl:
-        return jl.owned(np.ascontiguousarray(array, dtype).T)
+        owned = jl.owned(np.ascontiguousarray(array, dtype).T)
+        return jl.on_card(owned) if on_card else owned
 
 
 def to_python(array: Any) -> np.ndarray:
-    """The inverse of `to_julia`, a copy."""
-    return np.ascontiguousarray(np.array(array).T)
+    """The inverse of `to_julia`, a copy, of an array on a card too."""
+    with julia() as jl:
+        return np.ascontiguousarray(np.array(jl.on_host(array)).T)
+
+
+def has_card(device: str) -> bool:
+    """Whether arrays go to a card, as the setting `device` says; the first question loads CUDA.jl where it is there."""
+    if device == "cpu":
+        return False
+    with julia() as jl:
+        return bool(jl.find_card())
 
 
 def trajectories_of(out: Any) -> Trajectories:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Training, Trajectories
-from pnde.engines.julia.arrays import to_julia, to_python, trajectories_of
+from pnde.engines.julia.arrays import has_card, to_julia, to_python, trajectories_of
 from pnde.engines.julia.laws import has_twin, julia_law
 from pnde.engines.julia.models import flat, julia_metric, julia_model, julia_settings, unflat
 from pnde.engines.julia.networks import JuliaNetwork, julia_network
@@ -31,19 +31,15 @@ class JuliaEngine:
             return {str(name): str(version) for name, version in jl.versions().items()}
 
     def check(self, config: Config) -> None:
-        if config.device == "gpu":
+        if config.device == "gpu" and not has_card("gpu"):
             raise ConfigError(
-                'the julia engine computes on the CPU: leave device = "gpu" out, or use engine="jax"'
-            )
-        if config.method == "pnde" and config.solver.retract == "step":
-            raise ConfigError(
-                "the julia engine has the gradient from an adjoint equation, which knows nothing of a retraction after "
-                'each step: set solver.retract to "save" or "never", or use engine="jax"'
+                'device = "gpu", but Julia has no card here: run pnde setup julia --gpu where there is an NVIDIA card, '
+                'or set device = "auto"'
             )
         if config.solver.solver == "kvaerno5":
             raise ConfigError(
-                'the julia engine cannot train with solver.solver = "kvaerno5": its adjoint equation would need the '
-                'derivative of a derivative; use "tsit5" or "dopri8", or engine="jax"'
+                'the julia engine cannot train with solver.solver = "kvaerno5": it stores the steps of explicit '
+                'methods alone; use "tsit5" or "dopri8", or engine="jax"'
             )
         if config.network.matmul_precision != "highest":
             raise ConfigError(
@@ -118,15 +114,17 @@ class JuliaEngine:
     ) -> Trajectories:
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
-        weights_and_states = (to_julia(array, dtype) for array in (flat(weights), u0))
-        the_model = julia_model(model, dtype)
+        # A batch of trajectories with steps of their own is solved by explicit methods.
+        card = settings.solver != "kvaerno5" and has_card(model.config.device)
+        weights_and_states = (to_julia(array, dtype, card) for array in (flat(weights), u0))
+        the_model = julia_model(model, dtype, card)
         with julia() as jl:
             return trajectories_of(
                 jl.rollout(
                     the_model,
                     *weights_and_states,
                     to_julia(times),  # in double precision, whatever that of the states
-                    to_julia(c, dtype),
+                    to_julia(c, dtype, card),
                     julia_settings(settings),
                 )
             )
@@ -135,8 +133,9 @@ class JuliaEngine:
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
         t = np.broadcast_to(t, len(u))
-        arrays = (to_julia(array) for array in (flat(weights), u, c, t))
-        the_model = julia_model(model, "float64")
+        card = has_card(model.config.device)
+        arrays = (to_julia(array, "float64", card) for array in (flat(weights), u, c, t))
+        the_model = julia_model(model, "float64", card)
         with julia() as jl:
             return to_python(jl.velocity(the_model, *arrays))
 
@@ -145,14 +144,13 @@ class JuliaEngine:
     ) -> tuple[float, Weights]:
         settings = model.config.solver
         self.check(model.config)
-        the_model, segments = (
-            julia_model(model, settings.precision),
-            julia_segments(batch, settings.precision),
-        )
+        card = has_card(model.config.device)
+        the_model = julia_model(model, settings.precision, card)
+        segments = julia_segments(batch, settings.precision, card)
         with julia() as jl:
             loss, gradient, *_ = jl.loss_and_gradient(
                 the_model,
-                to_julia(flat(weights), settings.precision),
+                to_julia(flat(weights), settings.precision, card),
                 segments,
                 julia_settings(settings),
             )

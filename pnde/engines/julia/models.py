@@ -14,20 +14,20 @@ from pnde.engines.julia.laws import julia_function, julia_law
 from pnde.engines.julia.session import julia
 from pnde.models import Model, Weights
 
-_models: weakref.WeakKeyDictionary[Model, dict[str, Any]] = weakref.WeakKeyDictionary()
+_models: weakref.WeakKeyDictionary[Model, dict[tuple[str, bool], Any]] = weakref.WeakKeyDictionary()
 
 
-def julia_model(model: Model, dtype: str) -> Any:
-    """The model as a Julia object, in a precision; made once for each."""
+def julia_model(model: Model, dtype: str, card: bool) -> Any:
+    """The model as a Julia object, in a precision, on a card or not; made once for each."""
     made = _models.setdefault(model, {})
-    if dtype not in made:
+    if (dtype, card) not in made:
         config, n = model.config, len(model.states)
         law = None if model.constraint is None else julia_law(model.constraint, n)
         metric, physics = julia_metric(model.metric, n), model.physics
         if physics is not None:
             physics = julia_function(physics, n, "physics")
         with julia() as jl:
-            made[dtype] = jl.named_model(
+            made[dtype, card] = jl.named_model(
                 sizes=model.layer_sizes,
                 activation=config.network.activation,
                 skip=config.network.skip,
@@ -35,15 +35,15 @@ def julia_model(model: Model, dtype: str) -> Any:
                 gamma=config.gamma,
                 constraint=law,
                 projection=config.projection.method,
-                mean=to_julia(model.mean, dtype),
-                std=to_julia(model.std, dtype),
-                speed=None if model.speed is None else to_julia(model.speed, dtype),
+                mean=to_julia(model.mean, dtype, card),
+                std=to_julia(model.std, dtype, card),
+                speed=None if model.speed is None else to_julia(model.speed, dtype, card),
                 order=model.order,
                 features=model.features,
                 metric=metric,
                 physics=physics,
             )
-    return made[dtype]
+    return made[dtype, card]
 
 
 def julia_metric(metric: Any, n: int) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pnde.engines.julia.environment import UUID, Environment, record
 from pnde.errors import EngineError
+from pnde.files import julia_package
 
 logger = logging.getLogger("pnde")
 
@@ -42,7 +43,7 @@ def setup(gpu: bool = False, powerdynamics: bool = False, magma: str | None = No
     optional = [_CUDA] * gpu + [_POWERDYNAMICS] * powerdynamics
     try:
         juliapkg.require_julia(_VERSIONS)
-        juliapkg.add("PNDE", UUID, dev=True, path=str(package_folder()))
+        juliapkg.add("PNDE", UUID, dev=True, path=str(julia_package()))
         for name, uuid, version in optional:
             juliapkg.add(name, uuid, version=version)
         juliapkg.resolve()
@@ -54,18 +55,6 @@ def setup(gpu: bool = False, powerdynamics: bool = False, magma: str | None = No
         ) from error
     _load_once(found, ["PNDE", "PythonCall", *(name for name, *_ in optional)])
     logger.info("the julia engine is set up (%s)", record(found))
-
-
-def package_folder() -> Path:
-    """The Julia package that belongs to this Python package: inside of it where it is installed, else beside it.
-
-    **Raises:** `pnde.errors.EngineError` if it is in neither place.
-    """
-    home = Path(__file__).resolve().parents[2]
-    for folder in (home / "julia" / "PNDE", home.parent / "julia" / "PNDE"):
-        if (folder / "Project.toml").is_file():
-            return folder
-    raise EngineError(f"the Julia package PNDE is not beside {home}: install pnde again")
 
 
 def _load_once(environment: Environment, packages: list[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pnde.engines import Batch, Status, Step
-from pnde.engines.julia.arrays import to_julia, to_python
+from pnde.engines.julia.arrays import has_card, to_julia, to_python
 from pnde.engines.julia.models import flat, julia_model, julia_settings, unflat
 from pnde.engines.julia.session import julia
 from pnde.engines.rank import check_rows
@@ -30,22 +30,23 @@ class JuliaTraining:
     ):
         optimiser, settings = model.config.optimiser, model.config.solver
         self._model, precision = model, settings.precision
-        self._train = [julia_segments(batch, precision) for batch in train]
-        self._valid = [julia_segments(batch, precision) for batch in valid]
+        card = has_card(model.config.device)
+        self._train = [julia_segments(batch, precision, card) for batch in train]
+        self._valid = [julia_segments(batch, precision, card) for batch in valid]
         law = model.constraint
         if law is not None and model.config.method != "nde":
             with julia() as jl:
-                the_model = julia_model(model, precision)
+                the_model = julia_model(model, precision, card)
                 rcond = [to_python(jl.conditions(the_model, batch)) for batch in self._train]
             check_rows(
                 np.concatenate(rcond), model.config.projection.method, f"the law {law.label!r}"
             )
-        moments = None if state is None else _moments(model, state, precision)
-        the_model = julia_model(model, precision)
+        moments = None if state is None else _moments(model, state, precision, card)
+        the_model = julia_model(model, precision, card)
         with julia() as jl:
             self._trainer = jl.Trainer(
                 the_model,
-                to_julia(flat(weights), precision),
+                to_julia(flat(weights), precision, card),
                 julia_settings(settings),
                 weight_decay=optimiser.weight_decay,
                 clip=optimiser.clip,
@@ -77,11 +78,13 @@ class JuliaTraining:
         }
 
 
-def _moments(model: Model, state: Mapping[str, np.ndarray], precision: str) -> tuple[Any, ...]:
+def _moments(
+    model: Model, state: Mapping[str, np.ndarray], precision: str, card: bool
+) -> tuple[Any, ...]:
     size = len(flat_like(model))
     if set(state) != {"count", "mu", "nu", "beta"} or state["mu"].shape != (size,):
         raise RunError("the checkpoint does not fit the model: its optimiser is another one")
-    mu, nu = (to_julia(state[name], precision) for name in ("mu", "nu"))
+    mu, nu = (to_julia(state[name], precision, card) for name in ("mu", "nu"))
     return int(state["count"]), mu, nu, to_julia(state["beta"], precision)
 
 
@@ -91,13 +94,13 @@ def flat_like(model: Model) -> np.ndarray:
     return np.zeros(sum((i + 1) * o for i, o in pairwise(sizes)))
 
 
-def julia_segments(batch: Batch, dtype: str) -> Any:
-    """A batch on the Julia side, without the segments that only fill it up."""
+def julia_segments(batch: Batch, dtype: str, card: bool) -> Any:
+    """A batch on the Julia side, on a card or not, without the segments that only fill it up."""
     chosen = batch.share > 0
     grid = batch.grid if batch.grid.ndim == 1 else batch.grid[chosen]
-    u, c, share = (to_julia(x[chosen], dtype) for x in (batch.u, batch.c, batch.share))
-    known = () if batch.known is None else (to_julia(batch.known[chosen], dtype),)
+    u, c, share = (to_julia(x[chosen], dtype, card) for x in (batch.u, batch.c, batch.share))
+    known = () if batch.known is None else (to_julia(batch.known[chosen], dtype, card),)
     # A law that knows the time takes it in double precision; the steps within a segment are short.
-    start = to_julia(batch.start[chosen])
+    start = to_julia(batch.start[chosen], "float64", card)
     with julia() as jl:
         return jl.Segments(u, c, start, to_julia(grid, dtype), share, *known)

@@ -65,30 +65,10 @@ end
 
 each_row(x) = reshape(x, size(x, 1), 1, size(x, 2))
 
-# Start, end, and series admittance (p.u.) of the branches of the paper's grid: the IEEE 14-bus example of
-# PowerDynamics.jl without its taps, shunts and line charging.
-const IEEE14_BRANCHES = [
-    (1, 2, 4.999131600798035, -15.263086523179553),
-    (1, 5, 1.025897454970189, -4.234983682334831),
-    (2, 3, 1.1350191923073958, -4.781863151757718),
-    (2, 4, 1.686033150614943, -5.115838325872083),
-    (2, 5, 1.7011396670944048, -5.193927397969713),
-    (3, 4, 1.9859757099255606, -5.0688169775939205),
-    (4, 5, 6.840980661495672, -21.578553981691588),
-    (4, 7, 0.0, -4.781943381790359),
-    (4, 9, 0.0, -1.7979790715236075),
-    (5, 6, 0.0, -3.967939052456154),
-    (6, 11, 1.9550285631772604, -4.0940743442404415),
-    (6, 12, 1.525967440450974, -3.1759639650294003),
-    (6, 13, 3.0989274038379877, -6.102755448193116),
-    (7, 8, 0.0, -5.676979846721544),
-    (7, 9, 0.0, -9.09008271975275),
-    (9, 10, 3.902049552447428, -10.365394127060915),
-    (9, 14, 1.4240054870199312, -3.0290504569306034),
-    (10, 11, 1.8808847537003996, -4.402943749460521),
-    (12, 13, 2.4890245868219187, -2.251974626172212),
-    (13, 14, 1.1369941578063267, -2.314963475105352),
-]
+# Read when the package is compiled; the Python package reads the same file.
+const IEEE14_FILE = joinpath(@__DIR__, "..", "..", "data", "ieee14.toml")
+include_dependency(IEEE14_FILE)
+const IEEE14 = TOML.parsefile(IEEE14_FILE)
 
 """
     ieee14()
@@ -96,10 +76,11 @@ const IEEE14_BRANCHES = [
 [`PowerBalance`](@ref) of the paper's 14-bus grid: slack at bus 2, sources at 1, 3, 6 and 8, loads at the others.
 """
 function ieee14()
-    start, stop, conductance, susceptance = map(i -> getindex.(IEEE14_BRANCHES, i), 1:4)
+    start, stop, conductance, susceptance = map(i -> identity.(getindex.(IEEE14["branches"], i)), 1:4)
+    of_kind(kind) = Int[number for (number, k) in IEEE14["buses"] if k == kind]
     return PowerBalance(;
-        size = 14, rows = [start; stop; start; stop], columns = [start; stop; stop; start],
+        size = length(IEEE14["buses"]), rows = [start; stop; start; stop], columns = [start; stop; stop; start],
         conductance = [conductance; conductance; -conductance; -conductance],
-        susceptance = [susceptance; susceptance; -susceptance; -susceptance], loads = [4, 5, 7, 9:14...], slack = [2],
+        susceptance = [susceptance; susceptance; -susceptance; -susceptance], loads = of_kind("load"), slack = of_kind("slack"),
     )
 end

@@ -36,7 +36,8 @@ end
     rollout(model, θ, u0, times, c, settings)
 
 Solve the model from `u0` `(n, B)` with targets `c` `(m, B)`, each trajectory with steps of its own, saved at `times`
-`(T, B)`, in double precision. A law knows the time as exactly; the solver counts it from the first.
+`(T, B)`, in double precision and on the host. A law knows the time as exactly; the solver counts it from the first. On
+the host trajectories are solved one by one, on all threads; states on a device as one batch.
 
 # Returns
 
@@ -44,6 +45,7 @@ Solve the model from `u0` `(n, B)` with targets `c` `(m, B)`, each trajectory wi
 """
 function rollout(model::Model, θ, u0, times, c, settings::Settings)
     T = eltype(u0)
+    u0 isa Array || return rollout_together(model, θ, u0, times, c, settings)
     out = Trajectories{T}(size(u0, 1), size(times, 1), size(u0, 2))
     without_warnings() do
         Threads.@threads for b in axes(u0, 2)

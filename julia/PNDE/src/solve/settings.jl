@@ -1,5 +1,11 @@
 # Integration with the OrdinaryDiffEq solvers, with the state retracted onto the manifold.
 
+"""
+The gradient of the steps of a training solve themselves (discretise, then optimise), for `Tsit5()` and `Vern9()`; see
+[`solve_stored`](@ref).
+"""
+struct StoredSteps end
+
 "How a solve ended; the numbers are those of `pnde.engines.Status`."
 @enum Status OK = 0 MAX_STEPS = 1 NON_FINITE = 2 LEFT_DOMAIN = 3 RANK_DEFICIENT = 4 OFF_MANIFOLD = 5
 
@@ -12,11 +18,12 @@ How an ODE is solved.
 
   - `solver`: an OrdinaryDiffEq algorithm, such as `Tsit5()`, `Vern9()` or `Rodas5P()`.
   - `rtol`, `atol`: tolerances, of a model's states the absolute one in units of its `std`; `step`: or a fixed step; `max_steps`: rejected ones included.
-  - `retract`: `:step`, every accepted step and saved state is put back on the manifold (not in training); `:save`, saved
+  - `retract`: `:step`, every accepted step and saved state is put back on the manifold; `:save`, saved
     states are; `:never`, as in the paper.
-  - `adjoint`: a SciMLSensitivity algorithm for derivatives. The default integrates the gradient with the adjoint state,
-    under the same tolerances; `GaussAdjoint` has it from a quadrature that no tolerance controls, which is off by 1e-5
-    where a segment takes but a step or two.
+  - `adjoint`: how a training has its gradient, by default [`StoredSteps`](@ref), else by an adjoint equation of
+    SciMLSensitivity. `InterpolatingAdjoint` integrates the gradient with the adjoint state, under the same tolerances;
+    `GaussAdjoint` has it from a quadrature that no tolerance controls, which is off by 1e-5 where a segment takes but a step
+    or two.
 """
 Base.@kwdef struct Settings{S, H, A}
     solver::S = Tsit5()
@@ -25,7 +32,7 @@ Base.@kwdef struct Settings{S, H, A}
     max_steps::Int = 100_000
     step::H = nothing
     retract::Symbol = :step
-    adjoint::A = InterpolatingAdjoint(; autojacvec = ZygoteVJP())
+    adjoint::A = StoredSteps()
 end
 
 "The keywords of `solve` that belong to the settings, for times of type T and states whose unit is `scale`."

@@ -10,7 +10,7 @@ Segments to train on.
 
   - `u`: states `(n, k + 1, S)`; `c`: targets `(m, S)`; `start`: the time of the first point `(S,)`,
     in double precision for laws that know it.
-  - `grid`: times relative to the start, `(k + 1,)` where all segments share them, else `(k + 1, S)`.
+  - `grid`: times relative to the start, on the host, `(k + 1,)` where all segments share them, else `(k + 1, S)`.
   - `share`: weight of each segment in the mean `(S,)`.
   - `known`: 1 for the entries of `u` that were measured, 0 for the others `(n, k + 1, S)`; `nothing` if all were.
 """
@@ -41,12 +41,12 @@ own. The loss is NaN where a solve failed. `report`, if given, is called with th
 
 # Throws
 
-  - `ArgumentError` for a projected model with `retract = :step`: an adjoint equation knows nothing of a retraction after
-    each step.
+  - `ArgumentError` for a projected model with `retract = :step` and an adjoint equation, which knows nothing of a
+    retraction after each step.
 """
 function batch_loss(model::Model, θ, segments::Segments, settings::Settings, report = Returns(nothing))
-    if model.method isa Projected && settings.retract === :step
-        throw(ArgumentError("training cannot retract each step: use Settings(; retract = :save) or :never"))
+    if model.method isa Projected && settings.retract === :step && !(settings.adjoint isa StoredSteps)
+        throw(ArgumentError("an adjoint equation cannot retract each step: use Settings(; retract = :save), or StoredSteps()"))
     end
     segments.grid isa AbstractVector && return solved_loss(model, θ, segments, settings, report)
     losses = map(axes(segments.u, 3)) do s
@@ -56,24 +56,37 @@ function batch_loss(model::Model, θ, segments::Segments, settings::Settings, re
     return sum(losses)
 end
 
-# States are integrated in units of their standard deviations, so that one absolute tolerance fits them all, and the adjoint
-# state too.
 function solved_loss(model, θ, segments, settings, report)
     (; u, c, start, grid) = segments
-    problem = ODEProblem{false}(SegmentField(model, c, start), u[:, 1, :] ./ model.std, (grid[1], grid[end]), θ)
-    solution = solve(
-        problem, settings.solver; saveat = grid, sensealg = settings.adjoint, options(settings, eltype(u))...,
-    )
+    predicted, ended, steps = predict(settings.adjoint, model, θ, segments, settings)
+    ignore_derivatives(() -> report(ended, steps))
+    ended == OK || return eltype(u)(NaN)
+    if model.method isa Projected && settings.retract !== :never
+        predicted = retract_saved(model, predicted, c, start, grid)
+    end
+    return squared_error(permutedims(predicted ./ model.std, (1, 3, 2))[:, 2:end, :], model.std, segments)
+end
+
+"The states `(n, S, k + 1)` that a solve comes to, its status and its steps."
+function predict(::StoredSteps, model, θ, segments, settings)
+    (; u, c, start, grid) = segments
+    law = model.constraint
+    retracts = model.method isa Projected && settings.retract === :step
+    retraction = retracts ? (u, t) -> retract(model.projection, law, model.metric, u, start .+ t, c) : nothing
+    return solve_stored(SegmentField(model, c, start), u[:, 1, :], θ, grid, settings, reshape(model.std, :, 1), retraction)
+end
+
+# States are integrated in units of their standard deviations, so that one absolute tolerance fits them all, and the adjoint
+# state too.
+function predict(adjoint, model, θ, segments, settings)
+    (; u, c, start, grid) = segments
+    problem = ODEProblem{false}(ScaledField(SegmentField(model, c, start)), u[:, 1, :] ./ model.std, (grid[1], grid[end]), θ)
+    solution = solve(problem, settings.solver; saveat = grid, sensealg = adjoint, options(settings, eltype(u))...)
     predicted = Array(solution)
     ended = ignore_derivatives() do
         status(solution, size(predicted, 3) == length(grid))
     end
-    ignore_derivatives(() -> report(ended, solution.stats.naccept + solution.stats.nreject))
-    ended == OK || return eltype(u)(NaN)
-    if model.method isa Projected && settings.retract !== :never
-        predicted = retract_saved(model, predicted .* model.std, c, start, grid) ./ model.std
-    end
-    return squared_error(permutedims(predicted, (1, 3, 2))[:, 2:end, :], model.std, segments)
+    return predicted .* model.std, ended, solution.stats.naccept + solution.stats.nreject
 end
 
 function squared_error(predicted, std, segments)
@@ -88,8 +101,8 @@ function squared_error(predicted, std, segments)
 end
 
 """
-The velocity of the segments of a batch, in units of the states' standard deviations. Its type says nothing of the model, so that the solver and the adjoint are compiled
-once for all models, with the package.
+The velocity of the segments of a batch. Its type says nothing of the model, so that the solver is compiled once for all
+models, with the package.
 """
 struct SegmentField
     model::Any
@@ -98,7 +111,15 @@ struct SegmentField
 end
 (field::SegmentField)(u, θ, t) = as_type_of(u, segment_velocity(field.model, θ, u, field.c, field.start, t))
 
-segment_velocity(model, θ, u, c, start, t) = velocity(model, θ, u .* model.std, c, start .+ t) ./ model.std
+segment_velocity(model, θ, u, c, start, t) = velocity(model, θ, u, c, start .+ t)
+
+"The same in units of the states' standard deviations."
+struct ScaledField
+    field::SegmentField
+end
+(scaled::ScaledField)(u, θ, t) = as_type_of(u, scaled_velocity(scaled.field, θ, u, scaled.field.model.std, t))
+
+scaled_velocity(field, θ, u, std, t) = field(u .* std, θ, t) ./ std
 
 as_type_of(u, v) = v
 as_type_of(u::Array{T, N}, v) where {T, N} = v::Array{T, N}
@@ -106,7 +127,7 @@ as_type_of(u::Array{T, N}, v) where {T, N} = v::Array{T, N}
 "The states `(n, S, k + 1)` put back on the manifold, as one batch."
 function retract_saved(model, predicted, c, start, grid)
     n, count, times = size(predicted)
-    t = ignore_derivatives(() -> vec(start .+ grid'))
+    t = ignore_derivatives(() -> vec(start .+ copyto!(similar(start, 1, times), grid)))
     u = retract(model.projection, model.constraint, model.metric, reshape(predicted, n, :), t, repeat(c, 1, times))
     return reshape(u, n, count, times)
 end

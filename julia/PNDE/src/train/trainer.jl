@@ -69,10 +69,10 @@ end
 """
     conditions(model, segments)
 
-[`condition`](@ref) `(S,)` of the factors with which velocities at the starts of the segments are projected.
+[`condition`](@ref) `(S,)`, on the host, of the factors with which velocities at the starts of the segments are projected.
 """
 function conditions(model::Model, segments::Segments)
     u = segments.u[:, 1, :]
     G = constraint_jacobian(model.constraint, u, segments.start)
-    return condition(factorise(model.projection, G, inverse_metric(model.metric, u)))
+    return on_host(condition(factorise(model.projection, G, inverse_metric(model.metric, u))))
 end

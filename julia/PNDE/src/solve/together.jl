@@ -1,0 +1,121 @@
+# Forecasts on a device: one batch, in which each trajectory has steps of its own. What is done for one state is done for
+# all; what is decided of a trajectory is decided on the host.
+
+function rollout_together(model, θ, u, times, c, settings)
+    T, count, tableau = eltype(u), size(u, 2), tableau_of(settings.solver)
+    out, law = Trajectories{T}(size(u, 1), size(times, 1), count), model.constraint
+    start, elapsed = times[1, :], T.(times .- times[1:1, :])
+    there(x) = copyto!(similar(u, eltype(x), size(x)), x)
+    of_columns(x) = there(reshape(x, 1, :))
+    projected, scale = model.method isa Projected, reshape(model.std, :, 1)
+    field(u, s) = velocity(model, θ, u, c, there(start .+ s))
+    retraction(u, s) = retract(model.projection, law, model.metric, u, there(start .+ s), c)
+    inside(u) = law === nothing ? trues(count) : indomain(law, u)
+
+    out.u[:, 1, :] .= Array(u)
+    worst = faults(model, u, there(start), c, settings)
+    t, next, active = zeros(T, count), fill(2, count), trues(count)
+    slope = field(u, t)
+    h = settings.step === nothing ? first_steps(field, u, t, slope, tableau, settings, scale, of_columns) : fill(T(settings.step), count)
+    out.evaluations .= settings.step === nothing ? 2 : 1
+    finish, smallest = elapsed[end, :], 16 * eps(T) .* vec(maximum(abs, elapsed; dims = 1))
+    ends(b, status) = (active[b] = false; out.status[b] = Int8(status))
+    size(elapsed, 1) == 1 && (active .= false)
+    while any(active)
+        for b in findall(active)
+            h[b] > smallest[b] || ends(b, NON_FINITE)  # NaN too
+            out.steps[b] < settings.max_steps || !active[b] || ends(b, MAX_STEPS)
+        end
+        any(active) || break
+        out.steps[active] .+= 1
+        out.evaluations[active] .+= length(tableau.a) + !carries_over(tableau)
+        stop = tableau.interpolant === nothing ? [elapsed[min(k, end), b] for (b, k) in enumerate(next)] : finish
+        reaches = t .+ h .> stop .- 100 * eps(T) .* abs.(stop)
+        step = ifelse.(active, ifelse.(reaches, stop .- t, h), zero(T))
+        steps = of_columns(step)
+        slopes, new = [slope], u
+        for (weights, x) in zip(tableau.a, tableau.c)
+            new = combined(u, steps, weights, slopes)
+            push!(slopes, field(new, t .+ T(x) .* step))
+        end
+        carries_over(tableau) || (new = combined(u, steps, tableau.b, slopes))
+        kept, factor = copy(active), ones(T, count)
+        if settings.step === nothing
+            sizes = columns_of_error(combined(nothing, steps, tableau.error, slopes), max.(abs.(u), abs.(new)), settings, scale)
+            kept .&= sizes .< 1
+            factor = clamp.(T(0.9) .* (1 ./ sizes) .^ (one(T) / tableau.order), ifelse.(kept, one(T), T(0.2)), ifelse.(kept, T(10), T(0.9)))
+        end
+        after = ifelse.(reaches, stop, t .+ step)
+        if projected && settings.retract === :step
+            new = retraction(new, after)
+        end
+        # What is wanted within the steps: of each trajectory the first, then of each the second, until there is no more.
+        while true
+            wanted = kept .& (next .<= size(elapsed, 1))
+            wanted .&= [w && elapsed[next[b], b] <= after[b] for (b, w) in enumerate(wanted)]
+            any(wanted) || break
+            x = T[w ? (elapsed[next[b], b] - t[b]) / step[b] : one(T) for (b, w) in enumerate(wanted)]
+            weights = tableau.interpolant === nothing ? T.(tableau.b) : map(of_columns, map(k -> getindex.(tableau.interpolant.(x), k), 1:7))
+            state = combined(u, steps, weights, slopes)
+            if projected && settings.retract !== :never
+                state = retraction(state, t .+ x .* step)
+            end
+            within, values, fault = inside(state), Array(state), faults(model, state, there(start .+ t .+ x .* step), c, settings)
+            for b in findall(wanted)
+                if within[b]
+                    out.u[:, next[b], b] .= values[:, b]
+                    fault[b] == OK || worst[b] == RANK_DEFICIENT || (worst[b] = fault[b])
+                    next[b] += 1
+                else
+                    ends(b, LEFT_DOMAIN)
+                    kept[b] = false
+                end
+            end
+        end
+        taken = of_columns(kept)
+        u = ifelse.(taken, new, u)
+        within = inside(u)
+        t .= ifelse.(kept, after, t)
+        slope = carries_over(tableau) ? ifelse.(taken, slopes[end], slope) : field(u, t)
+        for b in findall(kept)
+            next[b] > size(elapsed, 1) ? (active[b] = false) : within[b] || ends(b, LEFT_DOMAIN)
+        end
+        settings.step === nothing && (h .= ifelse.(kept .& (step .< h), max.(h, factor .* step), factor .* step))
+    end
+    for b in 1:count
+        out.status[b] == Int8(OK) && !all(isfinite, view(out.u, :, :, b)) && (out.status[b] = Int8(NON_FINITE))
+        off = worst[b] == OFF_MANIFOLD && out.status[b] == Int8(OK)
+        (off || worst[b] == RANK_DEFICIENT) && (out.status[b] = Int8(worst[b]))
+    end
+    return out
+end
+
+"What is wrong with saved states of a projected model: the status of each, on the host."
+function faults(model, u, t, c, settings)
+    found = fill(OK, size(u, 2))
+    model.method isa Projected || return found
+    if settings.retract !== :never
+        found[.!Vector{Bool}(vec(Array(is_on_manifold(model.constraint, u, t, c))))] .= OFF_MANIFOLD
+    end
+    factor = factorise(model.projection, constraint_jacobian(model.constraint, u, t), inverse_metric(model.metric, u))
+    found[Vector(condition(factor)) .< 16 * eps(eltype(u))] .= RANK_DEFICIENT
+    found[.!vec(Array(all(isfinite, u; dims = 1)))] .= OK
+    return found
+end
+
+"The sizes of the errors of each state, on the host; infinite for NaN."
+function columns_of_error(error, magnitude, settings, scale)
+    T = eltype(error)
+    squares = sum(abs2, error ./ (T(settings.atol) .* scale .+ T(settings.rtol) .* magnitude); dims = 1)
+    return map(x -> isnan(x) ? T(Inf) : sqrt(x / size(error, 1)), vec(Array(squares)))
+end
+
+"[`first_step`](@ref) of each trajectory."
+function first_steps(field, u, t, slope, tableau, settings, scale, of_columns)
+    T = eltype(u)
+    relative(x) = columns_of_error(x, abs.(u), settings, scale)
+    d0, d1 = relative(u), relative(slope)
+    h0 = ifelse.((d0 .< 1e-5) .| (d1 .< 1e-5), T(1e-6), T(0.01) .* d0 ./ d1)
+    d2 = relative(field(u .+ of_columns(h0) .* slope, t .+ h0) .- slope) ./ h0
+    return first_step_of.(h0, max.(d1, d2), tableau.order)
+end
