@@ -64,9 +64,34 @@ end
     @test gradient ≈ loss_and_gradient(model, θ, batch, tight())[2] rtol = 1.0e-3
 end
 
-@testset "a retraction after each step is refused" begin
-    model = volterra_model()
-    @test_throws ArgumentError loss_and_gradient(model, weights(model), segments(3, 4, 0.1), tight(; retract = :step))
+@testset "the gradient of stored steps is that of the steps" begin
+    # Loose tolerances: a step is fixed, so that the differences see the same steps.
+    direction = normalize(randn(rng, length(weights(volterra_model()))))
+    for method in (NDE(), SNDE(1.0), Projected()), solver in (Tsit5(), Vern9()), retract in (:never, :save, :step)
+        model, batch = volterra_model(; method), segments(3, 4, 0.1)
+        θ, settings = weights(model), Settings(; solver, step = 0.15, retract)
+        along(s) = batch_loss(model, θ .+ s .* direction, batch, settings)
+        loss, gradient, status, steps = loss_and_gradient(model, θ, batch, settings)
+        @test status == PNDE.OK
+        @test loss ≈ along(0.0) rtol = 1.0e-14
+        @test dot(gradient, direction) ≈ central_fdm(5, 1; max_range = 1.0e-2)(along, 0.0) rtol = 1.0e-8
+    end
+end
+
+@testset "stored steps and OrdinaryDiffEq's" begin
+    model, batch = volterra_model(), segments(3, 4, 0.1)
+    for solver in (Tsit5(), Vern9())
+        θ, settings = weights(model), Settings(; solver, step = 0.05, retract = :never)
+        predicted, status, steps = PNDE.predict(StoredSteps(), model, θ, batch, settings)
+        expected = rollout(model, θ, batch.u[:, 1, :], repeat(batch.grid, 1, 3), batch.c, settings)
+        @test permutedims(predicted, (1, 3, 2)) ≈ expected.u rtol = 1.0e-13
+        @test status == PNDE.OK && steps == only(unique(expected.steps))
+    end
+end
+
+@testset "an adjoint equation cannot retract each step" begin
+    model, adjoint = volterra_model(), BacksolveAdjoint(; autojacvec = ZygoteVJP())
+    @test_throws ArgumentError loss_and_gradient(model, weights(model), segments(3, 4, 0.1), tight(; retract = :step, adjoint))
 end
 
 @testset "a solve that fails gives NaN" begin
@@ -90,7 +115,6 @@ end
         # Long enough for powers of β that are taken anew to round differently.
         foreach(_ -> step!(trainer, batch, 1.0e-2), 1:12)
         mu, nu, beta = trainer.moments
-        @test T == Float64 || beta != (T(0.9), T(0.999)) .^ (trainer.count + 1)
         resumed = Trainer(model, trainer.θ, settings; weight_decay = 0.1, moments = (trainer.count, mu, nu, Float64.(beta)))
         foreach(t -> foreach(_ -> step!(t, batch, 1.0e-2), 1:3), (trainer, resumed))
         @test resumed.θ == trainer.θ && resumed.moments == trainer.moments && resumed.count == 15

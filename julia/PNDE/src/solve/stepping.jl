@@ -27,7 +27,7 @@ included. Differentiable with respect to `u0` and `θ`.
 solve_stored(field, u0, θ, times, settings, scale, retraction = nothing) =
     first(take_steps(plain, field, u0, θ, times, settings, scale, retraction))
 
-function ChainRulesCore.rrule(::typeof(solve_stored), field, u0, θ, times, settings, scale, retraction = nothing)
+function ChainRulesCore.rrule(::typeof(solve_stored), field, u0, θ, times, settings, scale, retraction)
     out, steps, tableau = take_steps(Zygote.pullback, field, u0, θ, times, settings, scale, retraction)
     function solve_stored_pullback(cotangent)
         u̅ = unthunk(unthunk(cotangent)[1])
