@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,7 @@ def first_step(name: str, problem: Problem) -> float:
     return time.perf_counter() - began
 
 
-def time_case(name: str, options: argparse.Namespace) -> list[dict]:
+def time_case(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Rows of the table for one system."""
     rows = []
     for problem in problems(name, options.size, options.batch, options.precision):
@@ -62,7 +63,7 @@ def time_case(name: str, options: argparse.Namespace) -> list[dict]:
                 began = time.perf_counter()
                 run()
                 seconds[engine].append(time.perf_counter() - began)
-        row = {"system": name, "model": problem.label}
+        row: dict[str, Any] = {"system": name, "model": problem.label}
         for engine in ENGINES:
             row[f"{engine} ms"] = 1e3 * np.median(seconds[engine])
             row[f"{engine} steps"] = runs[engine].steps
