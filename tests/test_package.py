@@ -51,6 +51,7 @@ def test_the_wheel_carries_the_julia_package_and_the_presets(built):
     for needed in (
         "pnde/julia/PNDE/Project.toml",
         "pnde/julia/PNDE/src/PNDE.jl",
+        "pnde/julia/PNDE/data/ieee14.toml",
         "pnde/presets/lotka-volterra-quick.toml",
         "pnde/presets/quartic-paper.toml",
         "pnde/py.typed",

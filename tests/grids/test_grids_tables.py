@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pnde.errors import GridError
+from pnde.errors import EngineError, GridError, PndeError
 from pnde.grids import Branches, Buses, Grid, ieee14, power_jacobian
 
 BUSES = [
@@ -28,6 +28,28 @@ def small(bus=None, branch=None, buses=BUSES, branches=BRANCHES):
     bus_rows = [{**row, **(bus or {}).get(k, {})} for k, row in enumerate(buses)]
     branch_rows = [{**row, **(branch or {}).get(k, {})} for k, row in enumerate(branches)]
     return Grid.from_tables(bus_rows, branch_rows, name="small")
+
+
+def test_the_grid_of_the_paper_is_read_from_the_file_of_both_languages(monkeypatch):
+    grid = ieee14()
+    places = [list(part) for part in (grid.slack, grid.sources, grid.loads)]
+    assert places == [[1], [0, 2, 5, 7], [3, 4, 6, 8, 9, 10, 11, 12, 13]]
+    assert grid.branches.start.shape == (20,)
+    # By the resistances and reactances of the IEEE's own table: branch 1-2 has 0.01938 + 0.05917j, no charging here.
+    Y = grid.admittance().toarray()
+    np.testing.assert_allclose(Y[0, 1], -1 / (0.01938 + 0.05917j), rtol=1e-12)
+    np.testing.assert_allclose(Y.sum(axis=1), 0, atol=1e-13)
+    np.testing.assert_allclose(grid.buses.active.take([0, 3, 13]), [2.32, -0.478, -0.149])
+    assert np.isnan(grid.buses.active[1]) and np.isnan(grid.buses.voltage[grid.loads]).all()
+    published = ieee14(published=True)
+    assert (published.buses.reactive[7], published.buses.voltage[7]) == (0, grid.buses.reactive[7])
+
+    def lost():
+        raise EngineError("the Julia package PNDE is not beside pnde: install pnde again")
+
+    monkeypatch.setattr(sys.modules[ieee14.__module__], "julia_package", lost)
+    with pytest.raises(PndeError, match="install pnde again"):
+        ieee14()
 
 
 def test_positions_and_names():
