@@ -3,7 +3,7 @@
 * Formulas become MathML when the site is built: no script, no font, nothing to fetch when a page is read.
 * `pnde.train` and the like, written as code, become links to their entry in the reference.
 * `<!-- settings -->` is replaced by a table of every setting of `pnde.Config`, `<!-- commands -->` by the help of every
-  command, so that neither can go stale.
+  command, `<!-- julia -->` by what the Julia package says of the names that it exports, so that none can go stale.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 import pnde
 from pnde.cli import main
 from pnde.config import Config, Section
+from pnde.files import julia_package
 
 # A name of the package, written as code, that is not a link already.
 _NAME = re.compile(r'(?<!">)<code>(pnde(?:\.\w+)+)</code>')
@@ -32,6 +33,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         markdown = markdown.replace("<!-- settings -->", settings())
     if "<!-- commands -->" in markdown:
         markdown = markdown.replace("<!-- commands -->", commands())
+    if "<!-- julia -->" in markdown:
+        markdown = markdown.replace("<!-- julia -->", julia_names())
     return markdown
 
 
@@ -134,3 +137,67 @@ def _help(path: str, command: click.Command) -> list[str]:
             assert child is not None
             out += _help(f"{path} {name}", child)
     return out
+
+
+# A docstring of Julia's, of one line or many, and the line that it is of.
+_DOCSTRING = re.compile(
+    r'^(?:"""\n((?:(?!""").)*?)\n"""|"([^"\n]+)")\n([^\n]+)', re.MULTILINE | re.DOTALL
+)
+_DEFINITION = re.compile(
+    r"(?:Base\.@kwdef )?(?:function|mutable struct|struct|abstract type|const)? ?([\w!]+)"
+)
+
+
+def julia_names() -> str:
+    """What the Julia package says of each name that it exports, in the order of its files."""
+    told = julia_docstrings()
+    exported, others = julia_exports()
+    parts = [_julia_entry(name, told[name]) for name in told if name in exported]
+    listed = ", ".join(f"`{name}`" for name in others)
+    return "\n\n".join(
+        [*parts, "## From other packages", f"For convenience PNDE exports {listed} too."]
+    )
+
+
+def julia_exports() -> tuple[list[str], list[str]]:
+    """The names that the Julia package exports: its own, and those that it takes from other packages."""
+    text = (julia_package() / "src" / "PNDE.jl").read_text(encoding="utf-8")
+
+    def names(kind: str) -> list[str]:
+        lines = re.findall(rf"^{kind}(.*)$", text, re.MULTILINE)
+        return [name.strip() for line in lines for name in line.split(",")]
+
+    taken = set(names(r"using \w+:"))
+    exported = names("export ")
+    return [n for n in exported if n not in taken], [n for n in exported if n in taken]
+
+
+def julia_docstrings() -> dict[str, str]:
+    """The docstrings of the Julia package by name, in the order of its files; of a name with several the first."""
+    folder = julia_package() / "src"
+    told: dict[str, str] = {}
+    order = re.findall(
+        r'^include\("(.*)"\)', (folder / "PNDE.jl").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    for file in order:
+        for long, short, line in _DOCSTRING.findall((folder / file).read_text(encoding="utf-8")):
+            if match := _DEFINITION.match(line):
+                told.setdefault(match[1], long or short)
+    return told
+
+
+def _julia_entry(name: str, text: str) -> str:
+    """A docstring as Markdown of this site: the signature as code, headings as bold words, references as links."""
+    signature, _, rest = text.partition("\n\n")
+    head = f"## `{name}`\n\n"
+    if signature.startswith("    "):
+        head += "```julia\n" + re.sub("^    ", "", signature, flags=re.MULTILINE) + "\n```\n\n"
+        text = rest
+    text = re.sub(r"^# (.*)$", r"**\1**", text, flags=re.MULTILINE)
+    text = re.sub(r"^  - ", "- ", text, flags=re.MULTILINE)
+    own = set(julia_exports()[0])
+    return head + re.sub(
+        r"\[`([\w!]+)`\]\(@ref\)",
+        lambda m: f"[`{m[1]}`](#{m[1].lower().rstrip('!')})" if m[1] in own else f"`{m[1]}`",
+        text,
+    )

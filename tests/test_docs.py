@@ -149,11 +149,27 @@ def test_every_error_and_status_is_told():
         assert f"| {status.value} | `{status.name}` |" in concepts
 
 
-def test_tables_of_settings_and_commands():
-    """What the site fills in: every setting with its default, every command with its options."""
+def hooks_of_the_site():
     spec = importlib.util.spec_from_file_location("hooks", DOCS / "hooks.py")
     hooks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hooks)
+    return hooks
+
+
+def test_every_name_that_the_julia_package_exports_is_documented():
+    hooks = hooks_of_the_site()
+    own, others = hooks.julia_exports()
+    assert len(own) > 40 and "Tsit5" in others
+    assert set(own) <= hooks.julia_docstrings().keys()
+    page = hooks.on_page_markdown((DOCS / "api" / "julia.md").read_text(encoding="utf-8"))
+    assert all(f"\n## `{name}`\n\n" in page for name in own)
+    assert "```julia\nproject([algorithm], G, v, [offset, W])\n```" in page
+    assert "(@ref)" not in page
+
+
+def test_tables_of_settings_and_commands():
+    """What the site fills in: every setting with its default, every command with its options."""
+    hooks = hooks_of_the_site()
     table = hooks.on_page_markdown("<!-- settings -->")
     for section, kind in SECTIONS.items():
         for name in kind.model_fields:
