@@ -146,6 +146,22 @@ def test_a_failed_trajectory_is_nan_from_where_it_failed(clock_model):
     np.testing.assert_allclose(solution.u[2, :4, 3], 1 / (5 / 3 - times[:4]), rtol=1e-4)
 
 
+def test_states_outside_the_domain_are_not_known(strict):
+    """The last step ends outside, and of its states those before the border count. Another leaps over a narrow one."""
+    times, settings = np.linspace(0, 1, 11), SolverConfig(solver="tsit5", retract="never")
+    falling = Conserved(lambda u: u[1], domain=lambda u: u[0] > 0.45)
+    out = get("jax").integrate(
+        lambda u, t: -1.0 + 0.0 * u, np.ones((1, 2)), times, settings, falling
+    )
+    np.testing.assert_array_equal(np.isfinite(out.u[0, :, 0]), times < 0.55)
+    assert out.status == Status.LEFT_DOMAIN
+    gap = Conserved(lambda u: u[1], domain=lambda u: (u[0] < 0.55) | (u[0] > 0.65))
+    coarse = SolverConfig(solver="tsit5", step=1.0, retract="never")
+    out = get("jax").integrate(lambda u, t: -1.0 + 0.0 * u, np.ones((1, 2)), times, coarse, gap)
+    np.testing.assert_array_equal(np.isfinite(out.u[0, :, 0]), times < 0.35)
+    assert out.status == Status.LEFT_DOMAIN
+
+
 def test_non_finite_with_fixed_steps():
     solution = get("jax").integrate(
         lambda u, t: u**2,

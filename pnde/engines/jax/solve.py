@@ -130,7 +130,15 @@ def solve(
     u = ys.at[0].set(u0)  # known even if no step succeeds
     if retraction is not None and settings.retract != "never":
         u = jax.vmap(retraction, in_axes=(0, 0, None))(times, u, args)
-    return Solution(u, _status(counted.result, finite), counted.stats["num_steps"])
+    status = _status(counted.result, finite)
+    if domain is not None:
+        # The last step ends outside, and another may leap over a border: of its states those outside are not known.
+        outside = (~jax.vmap(domain)(u)).at[0].set(False)
+        left = jnp.cumsum(outside) > 0
+        out_of_it = jnp.any(outside & jnp.all(jnp.isfinite(u), axis=-1))
+        u = jnp.where(left[:, None], jnp.nan, u)
+        status = jnp.where((status == Status.OK) & out_of_it, Status.LEFT_DOMAIN, status)
+    return Solution(u, status, counted.stats["num_steps"])
 
 
 def is_explicit(settings: SolverConfig) -> bool:
