@@ -44,7 +44,7 @@ def batch_of(points, dt, c, known=None):
 
 
 class SimpleSystem:
-    """A system with another law, for `model_of`."""
+    """A system with another law, which may know the states by other names, for `model_of`."""
 
     def __init__(self, system, law):
-        self.states, self.order, self.constraint = system.states, system.order, law
+        self.states, self.order, self.constraint = law.states or system.states, system.order, law

@@ -91,8 +91,8 @@ class TestDifferentialAlgebraic:
 
 
 NETWORK = """
-using ModelingToolkit: @named
 using PowerDynamics, PowerDynamics.Library
+using ModelingToolkit: @named
 @named machine = SauerPaiMachine(;
     vf_input = false, τ_m_input = false, S_b = 100, V_b = 1, ω_b = 2π * 50, H = 23.64, X_d = 0.146, X_q = 0.0969,
     X′_d = 0.0608, X′_q = 0.0969, X″_d = 0.06, X″_q = 0.06, X_ls = 0.0146, T′_d0 = 8.96, T″_d0 = 0.01, T′_q0 = 0.31,

@@ -324,9 +324,9 @@ def test_a_run_of_an_engine_that_is_not_there_is_loaded_into_another(place, orbi
     class Other(JaxEngine):
         name = "julia"
 
-    monkeypatch.setattr("pnde.engines.julia.load", Other)
-    pnde.train(orbits, engine="julia", folder=folder, progress=False, **settings)
-    monkeypatch.undo()
+    with monkeypatch.context() as as_if_there:
+        as_if_there.setattr("pnde.engines.julia.load", Other)
+        pnde.train(orbits, engine="julia", folder=folder, progress=False, **settings)
     with pytest.raises(EngineError, match=r"pnde setup julia"):
         pnde.load(folder)
     run = pnde.load(folder, engine="jax")
