@@ -15,7 +15,7 @@ using LinearAlgebra
 using Logging: Logging, ConsoleLogger, with_logger
 using Lux: Lux
 using NaNMath: NaNMath
-using NNlib: batched_mul, batched_transpose, gelu, relu, sigmoid, softplus
+using NNlib: batched_mul, batched_transpose, gelu, relu, sigmoid, softplus, tanh_fast
 using Optimisers: Optimisers, Adam
 using OrdinaryDiffEqRosenbrock: OrdinaryDiffEqRosenbrock, Rodas4, Rodas5P
 using OrdinaryDiffEqTsit5: OrdinaryDiffEqTsit5, Tsit5
@@ -63,6 +63,7 @@ include("laws/algebraic_rows.jl")
 include("projection/retract.jl")
 include("fields/model.jl")
 include("fields/layout.jl")
+include("fields/network.jl")
 include("fields/velocity.jl")
 include("solve/settings.jl")
 include("solve/tableaus.jl")

@@ -30,6 +30,22 @@ weights(model, T = Float64) = T.(0.4 .* sin.(1.3 .* (0:(length(model.layout) - 1
     end
 end
 
+@testset "the network of a solve is Lux's: $name" for (name, activation) in PNDE.ACTIVATIONS
+    for (skip, T, sizes) in ((false, Float64, (4, 3)), (false, Float32, (4, 8, 8, 3)), (true, Float64, (4, 8, 8, 8, 3)))
+        model = Model(; sizes, activation, skip, method = NDE(), mean = zeros(T, 4), std = ones(T, 4))
+        θ, x, y̅ = weights(model, T), randn(rng, T, 4, 5), randn(rng, T, 3, 5)
+        y, back = Zygote.pullback((θ, x) -> PNDE.network_output(model, θ, x), θ, x)
+        θ̅ = zero(θ)
+        ours = PNDE.Weights(model.layout, θ, θ̅)
+        our_y, our_back = Zygote.pullback(x -> PNDE.network_output(model, ours, x), x)
+        @test our_y ≈ y && PNDE.network_output(model, PNDE.Weights(model.layout, θ), x) ≈ y
+        @test only(our_back(y̅)) ≈ back(y̅)[2] && θ̅ ≈ back(y̅)[1]
+        our_back(y̅)
+        @test θ̅ ≈ 2 .* back(y̅)[1]
+        @test eltype(our_y) == eltype(only(our_back(y̅))) == T
+    end
+end
+
 @testset "angles" begin
     model = small_model(; method = NDE(), features = AngleFeatures())
     u = randn(rng, 4, 3)

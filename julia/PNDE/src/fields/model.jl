@@ -44,10 +44,12 @@ The vector field of an NDE, SNDE or PNDE up to its weights, which are one vector
   - `metric`: M of the inner product vᵀMw: `nothing`, weights `(n,)`, a matrix, or a function of one state giving either.
   - `physics`: known part of the velocity, a function of the states `(n, B)`, or `nothing`.
 """
-struct Model{N, L, S, M, C, A, V, O, F, W, P}
+struct Model{N, L, S, H, M, C, A, V, O, F, W, P}
     network::N
     layout::L
     network_state::S
+    activation::H
+    skip::Bool
     method::M
     constraint::C
     projection::A
@@ -68,7 +70,7 @@ function Model(;
     network = multilayer_perceptron(sizes, activation, skip)
     network_state = Lux.initialstates(Random.default_rng(), network)
     return Model(
-        network, Layout(sizes), network_state, method, constraint, projection, mean, std, speed, Int(order), features, metric,
+        network, Layout(sizes), network_state, activation, skip, method, constraint, projection, mean, std, speed, Int(order), features, metric,
         physics,
     )
 end

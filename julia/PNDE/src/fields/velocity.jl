@@ -5,15 +5,27 @@ The unconstrained f̄(u) `(n, B)`: the network sees normalised states and gives 
 model's `speed` (paper, Appendix F.3).
 """
 function ambient_velocity(model::Model, θ, u)
-    x = network_input(model.features, u, (u .- model.mean) ./ model.std)
-    v = first(Lux.apply(model.network, x, model.layout(θ), model.network_state))
+    x = network_input(model.features, u, scaled(u, model.mean, model.std))
+    v = network_output(model, θ, x)
     if model.speed !== nothing
-        v = v .* model.speed
+        v = times_constant(v, model.speed)
     end
     if model.order == 2
         v = vcat(u[(size(u, 1) ÷ 2 + 1):end, :], v)
     end
     return with_physics(model.physics, v, u)
+end
+
+# Zygote would differentiate with respect to the constants too.
+scaled(x, shift, scale) = (x .- shift) ./ scale
+function ChainRulesCore.rrule(::typeof(scaled), x, shift, scale)
+    scaled_pullback(y̅) = (NoTangent(), unthunk(y̅) ./ scale, NoTangent(), NoTangent())
+    return scaled(x, shift, scale), scaled_pullback
+end
+times_constant(x, scale) = x .* scale
+function ChainRulesCore.rrule(::typeof(times_constant), x, scale)
+    times_pullback(y̅) = (NoTangent(), unthunk(y̅) .* scale, NoTangent())
+    return times_constant(x, scale), times_pullback
 end
 
 network_input(::StateFeatures, u, normalised) = normalised

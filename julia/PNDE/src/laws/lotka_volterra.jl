@@ -25,7 +25,8 @@ end
 
 indomain(::LotkaVolterra, u) = vec(Array(all(u .> 0; dims = 1)))
 
-coefficients(law::LotkaVolterra, u) = cast.((law.alpha, law.beta, law.gamma, law.delta), Ref(u))
+coefficients(law::LotkaVolterra, u) =
+    ignore_derivatives(() -> cast.((law.alpha, law.beta, law.gamma, law.delta), Ref(u)))
 
 # Solvers probe states beyond the domain; NaN makes them take a shorter step where `log` would throw.
 log_or_nan(x) = x > 0 ? log(x) : oftype(x, NaN)

@@ -25,8 +25,7 @@ end
 function record!(out::Trajectories, b, solution, saved)
     reached = size(saved, 2)
     out.u[:, 1:reached, b] .= saved
-    complete = reached == size(out.u, 2) && all(isfinite, saved)
-    out.status[b] = Int8(status(solution, complete))
+    out.status[b] = Int8(status(solution, all(isfinite, saved), reached < size(out.u, 2)))
     out.steps[b] = solution.stats.naccept + solution.stats.nreject
     out.evaluations[b] = solution.stats.nf
     return out
@@ -45,22 +44,23 @@ the host trajectories are solved one by one, on all threads; states on a device 
 """
 function rollout(model::Model, θ, u0, times, c, settings::Settings)
     T = eltype(u0)
-    u0 isa Array || return rollout_together(model, θ, u0, times, c, settings)
+    weights = Weights(model.layout, θ)
+    u0 isa Array || return rollout_together(model, weights, u0, times, c, settings)
     out = Trajectories{T}(size(u0, 1), size(times, 1), size(u0, 2))
     without_warnings() do
         Threads.@threads for b in axes(u0, 2)
-            rollout_one!(out, b, model, θ, u0[:, b:b], times[:, b], c[:, b:b], settings)
+            rollout_one!(out, b, model, weights, u0[:, b:b], times[:, b], c[:, b:b], settings)
         end
     end
     return out
 end
 
-function rollout_one!(out, b, model, θ, u0, times, c, settings)
+function rollout_one!(out, b, model, weights, u0, times, c, settings)
     law, projected = model.constraint, model.method isa Projected
     start, elapsed = times[1], eltype(u0).(times .- times[1])
     retraction(u, s) = retract(model.projection, law, model.metric, u, start + s, c)
     domain = law === nothing ? nothing : u -> all(indomain(law, u))
-    problem = ODEProblem{false}((u, θ, s) -> velocity(model, θ, u, c, start + s), u0, (elapsed[1], elapsed[end]), θ)
+    problem = ODEProblem{false}((u, _, s) -> velocity(model, weights, u, c, start + s), u0, (elapsed[1], elapsed[end]))
     solution = solve(
         problem, settings.solver; saveat = elapsed, callback = callbacks(projected ? retraction : nothing, domain, settings),
         options(settings, eltype(u0), reshape(model.std, :, 1))...,

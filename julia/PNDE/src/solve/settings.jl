@@ -65,9 +65,11 @@ end
 
 leaving(domain) = DiscreteCallback((u, t, _) -> !domain(u), terminate!; save_positions = (false, false))
 
-function status(solution, complete)
+"How a solve ended, of whose states some may be `cut` off, for they are outside the domain."
+function status(solution, finite, cut = false)
     code = solution.retcode
     code == ReturnCode.Terminated && return LEFT_DOMAIN
     code == ReturnCode.MaxIters && return MAX_STEPS
-    return SciMLBase.successful_retcode(solution) && complete ? OK : NON_FINITE
+    SciMLBase.successful_retcode(solution) && finite || return NON_FINITE
+    return cut ? LEFT_DOMAIN : OK
 end

@@ -12,7 +12,8 @@ tableau_of(solver) = throw(ArgumentError("training stores the steps of Tsit5 and
 """
     solve_stored(field, u0, θ, times, settings, scale, [retraction])
 
-Solve u̇ = field(u, θ, t) from `u0` `(n, B)` at `times[1]`, all states with common steps, as `settings` says.
+Solve u̇ = field(u, θ, t), a [`SegmentField`](@ref), from `u0` `(n, B)` at `times[1]`, all states with common steps, as
+`settings` says.
 
 # Arguments
 
@@ -25,14 +26,17 @@ The states at `times` `(n, B, T)`, NaN where the solve did not come; the [`Statu
 included. Differentiable with respect to `u0` and `θ`.
 """
 solve_stored(field, u0, θ, times, settings, scale, retraction = nothing) =
-    first(take_steps(plain, field, u0, θ, times, settings, scale, retraction))
+    first(take_steps(plain, field, u0, Weights(field.model.layout, θ), times, settings, scale, retraction))
 
 function ChainRulesCore.rrule(::typeof(solve_stored), field, u0, θ, times, settings, scale, retraction)
-    out, steps, tableau = take_steps(Zygote.pullback, field, u0, θ, times, settings, scale, retraction)
+    θ̅ = zero(θ)
+    network = Weights(field.model.layout, θ, θ̅)
+    out, steps, tableau = take_steps(Zygote.pullback, field, u0, network, times, settings, scale, retraction)
     function solve_stored_pullback(cotangent)
         u̅ = unthunk(unthunk(cotangent)[1])
-        u̅0, θ̅ = u̅ isa AbstractZero ? (zero(u0), zero(θ)) : steps_back(tableau, steps, u̅, u0, θ)
-        return NoTangent(), NoTangent(), u̅0, θ̅, ntuple(Returns(NoTangent()), 4)...
+        θ̅ .= 0
+        u̅0 = u̅ isa AbstractZero ? zero(u0) : steps_back(tableau, steps, u̅, u0)
+        return NoTangent(), NoTangent(), u̅0, copy(θ̅), ntuple(Returns(NoTangent()), 4)...
     end
     return out, solve_stored_pullback
 end
@@ -48,14 +52,14 @@ struct Step{H, P, R}
     saved::Vector{Tuple{Int, Vector{H}}}
 end
 
-function take_steps(pullback, field, u, θ, times, settings, scale, retraction)
+function take_steps(pullback, field, u, network, times, settings, scale, retraction)
     T, tableau = eltype(u), tableau_of(settings.solver)
     t, finish, saved = T(times[1]), T(times[end]), fill!(similar(u, size(u)..., length(times)), NaN)
     saved[:, :, 1] .= u
-    evaluate(u, t) = pullback((u, θ) -> field(u, θ, t), u, θ)
+    evaluate(u, t) = evaluated(pullback, field, network, u, t)
     slope, back = evaluate(u, t)
     defined = all(isfinite, slope)
-    h = settings.step === nothing ? first_step(field, u, θ, t, slope, tableau, settings, scale) : T(settings.step)
+    h = settings.step === nothing ? first_step(field, u, network, t, slope, tableau, settings, scale) : T(settings.step)
     smallest, steps, count, position = 16 * eps(T) * maximum(abs, times), Step[], 0, 2
     while position <= length(times) && count < settings.max_steps && defined && h > smallest
         count += 1
@@ -132,13 +136,13 @@ function error_size(error, magnitude, settings, scale)
 end
 
 "Hairer, Nørsett, Wanner (1993), Solving ordinary differential equations I, Sec. II.4."
-function first_step(field, u, θ, t, slope, tableau, settings, scale)
+function first_step(field, u, network, t, slope, tableau, settings, scale)
     T = eltype(u)
     relative(x) = error_size(x, abs.(u), settings, scale)
     d0, d1 = relative(u), relative(slope)
     small = d0 < 1e-5 || d1 < 1e-5
     h0 = small ? T(1e-6) : T(0.01) * d0 / d1
-    d2 = relative(field(u .+ h0 .* slope, θ, t + h0) .- slope) / h0
+    d2 = relative(field(u .+ h0 .* slope, network, t + h0) .- slope) / h0
     return first_step_of(h0, max(d1, d2), tableau.order)
 end
 
@@ -147,15 +151,11 @@ function first_step_of(h0::T, d, order) where {T}
     return min(100 * h0, h1)
 end
 
-"The cotangents of u0 and θ, from those of the saved states `(n, B, T)`."
-function steps_back(tableau, steps, cotangent, u0, θ)
-    u̅, θ̅ = zero(u0), zero(θ)
+"The cotangent of u0, from those of the saved states `(n, B, T)`. That of the weights is added to as it is met."
+function steps_back(tableau, steps, cotangent, u0)
+    u̅ = zero(u0)
     last_slope = nothing  # the cotangent of the slope that the next step began with
-    function evaluated(pullback, k̅)
-        u_part, θ_part = pullback(k̅)
-        θ_part === nothing || (θ̅ .+= θ_part)
-        return u_part
-    end
+    back(pullback, k̅) = only(pullback(k̅))
     for (; h, pullbacks, retraction, saved) in Iterators.reverse(steps)
         k̅ = [zero(u0) for _ in pullbacks]
         before = zero(u0)
@@ -170,7 +170,7 @@ function steps_back(tableau, steps, cotangent, u0, θ)
         end
         new = retraction === nothing ? u̅ : something(only(retraction(u̅)), zero(u0))
         if carries_over(tableau)
-            states = u_through(evaluated(pullbacks[end], k̅[end]), new)
+            states = u_through(back(pullbacks[end], k̅[end]), new)
             before .+= states
             accumulate_slopes!(k̅, h, last(tableau.a), states)
             later = length(pullbacks) - 1
@@ -180,7 +180,7 @@ function steps_back(tableau, steps, cotangent, u0, θ)
             later = length(pullbacks)
         end
         for stage in later:-1:2
-            state = evaluated(pullbacks[stage], k̅[stage])
+            state = back(pullbacks[stage], k̅[stage])
             state === nothing && continue
             before .+= state
             accumulate_slopes!(k̅, h, tableau.a[stage - 1], state)
@@ -188,17 +188,17 @@ function steps_back(tableau, steps, cotangent, u0, θ)
         if carries_over(tableau)
             last_slope = k̅[1]
         else
-            first_part = evaluated(pullbacks[1], k̅[1])
+            first_part = back(pullbacks[1], k̅[1])
             first_part === nothing || (before .+= first_part)
         end
         u̅ = before
     end
     if carries_over(tableau) && !isempty(steps)
-        first_part = evaluated(first(steps).pullbacks[1], last_slope)
+        first_part = back(first(steps).pullbacks[1], last_slope)
         first_part === nothing || (u̅ .+= first_part)
     end
     u̅ .+= cotangent[:, :, 1]
-    return u̅, θ̅
+    return u̅
 end
 
 u_through(part, new) = part === nothing ? new : part .+ new

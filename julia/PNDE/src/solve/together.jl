@@ -1,14 +1,14 @@
 # Forecasts on a device: one batch, in which each trajectory has steps of its own. What is done for one state is done for
 # all; what is decided of a trajectory is decided on the host.
 
-function rollout_together(model, θ, u, times, c, settings)
+function rollout_together(model, network, u, times, c, settings)
     T, count, tableau = eltype(u), size(u, 2), tableau_of(settings.solver)
     out, law = Trajectories{T}(size(u, 1), size(times, 1), count), model.constraint
     start, elapsed = times[1, :], T.(times .- times[1:1, :])
-    there(x) = copyto!(similar(u, eltype(x), size(x)), x)
+    there(x) = placed_like(u, Array(x))
     of_columns(x) = there(reshape(x, 1, :))
     projected, scale = model.method isa Projected, reshape(model.std, :, 1)
-    field(u, s) = velocity(model, θ, u, c, there(start .+ s))
+    field(u, s) = velocity(model, network, u, c, there(start .+ s))
     retraction(u, s) = retract(model.projection, law, model.metric, u, there(start .+ s), c)
     inside(u) = law === nothing ? trues(count) : indomain(law, u)
 
@@ -55,8 +55,8 @@ function rollout_together(model, θ, u, times, c, settings)
             wanted .&= [w && elapsed[next[b], b] <= after[b] for (b, w) in enumerate(wanted)]
             any(wanted) || break
             x = T[w ? (elapsed[next[b], b] - t[b]) / step[b] : one(T) for (b, w) in enumerate(wanted)]
-            weights = tableau.interpolant === nothing ? T.(tableau.b) : map(of_columns, map(k -> getindex.(tableau.interpolant.(x), k), 1:7))
-            state = combined(u, steps, weights, slopes)
+            parts = tableau.interpolant === nothing ? T.(tableau.b) : map(of_columns, map(k -> getindex.(tableau.interpolant.(x), k), 1:7))
+            state = combined(u, steps, parts, slopes)
             if projected && settings.retract !== :never
                 state = retraction(state, t .+ x .* step)
             end

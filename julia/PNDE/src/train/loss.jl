@@ -113,6 +113,11 @@ end
 
 segment_velocity(model, θ, u, c, start, t) = velocity(model, θ, u, c, start .+ t)
 
+"The velocity and its pullback to the states, with `pullback`, of a field whose type names no model."
+evaluated(pullback, field::SegmentField, weights, u, t) =
+    velocity_with(pullback, field.model, weights, u, field.c, field.start, t)
+velocity_with(pullback, model, weights, u, c, start, t) = pullback(u -> velocity(model, weights, u, c, start .+ t), u)
+
 "The same in units of the states' standard deviations."
 struct ScaledField
     field::SegmentField
