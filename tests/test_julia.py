@@ -162,8 +162,20 @@ class TestTraining:
     def test_rows_that_depend_on_each_other_are_told_at_the_start(self, data):
         law = pnde.Conserved(lambda u: [u[0] + u[1], 2 * u[0] + 2 * u[1]])
         settings = SETTINGS | {"tolerance": 1e9}
-        with pytest.raises(ConstraintError, match="are dependent"):
-            pnde.train(data, law, progress=False, engine="julia", **settings)
+        for engine in ("julia", "jax"):
+            with pytest.raises(
+                ConstraintError, match=r'are dependent.*projection.method = "truncated"$'
+            ):
+                pnde.train(data, law, progress=False, engine=engine, **settings)
+
+    def test_rows_that_nearly_do_have_the_same_remedy_in_both_engines(self, data):
+        law = pnde.Conserved(lambda u: [u[0] + u[1], u[0] + (1 + 1e-4) * u[1]])
+        settings = SETTINGS | {"tolerance": 1e9, "solver.precision": "float32"}
+        for engine in ("julia", "jax"):
+            with pytest.raises(
+                ConstraintError, match=r'so nearly dependent.*use projection.method = "qr"'
+            ):
+                pnde.train(data, law, progress=False, engine=engine, **settings)
 
 
 @pytest.mark.julia

@@ -17,8 +17,9 @@ from projections import (
     rcond,
 )
 
-from pnde.engines.jax.projection import check_rows, project
+from pnde.engines.jax.projection import project
 from pnde.engines.jax.structures.dense import Truncated
+from pnde.engines.rank import check_rows
 from pnde.errors import ConstraintError, IllConditionedWarning
 
 pytestmark = pytest.mark.usefixtures("strict")

@@ -19,7 +19,8 @@ end
 on_card(array) = CARD[](array)
 
 "An array on the host."
+on_host(number::Number) = number
 on_host(array::Array) = array
-on_host(array) = Array(array)
+on_host(array::AbstractArray) = Array(array)
 
 name_of_card() = CARD[] === nothing ? "none" : string(CARD[])

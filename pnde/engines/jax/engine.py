@@ -19,10 +19,11 @@ from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.programs import of_model, of_recent
-from pnde.engines.jax.projection import project, rank_margin
+from pnde.engines.jax.projection import project
 from pnde.engines.jax.retraction import is_on_manifold, retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.training import JaxTraining, batch_loss, can_guard, on_device
+from pnde.engines.rank import rank_margin
 from pnde.laws import Constraint
 from pnde.models import Model, Weights
 

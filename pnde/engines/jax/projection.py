@@ -16,10 +16,7 @@ factor of S is computed once. The same operation gives the pseudo-inverse, and t
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +29,7 @@ from pnde.engines.jax.structures.jacobian import (
     InverseMetric,
     weigh,
 )
-from pnde.errors import ConstraintError, IllConditionedWarning
+from pnde.engines.rank import check_rows
 
 
 def project(
@@ -55,7 +52,7 @@ def project(
     - `factor`: of `G W Gᵀ`, if it is known already.
 
     **Returns:** p of shape `(n,)`. Use `jax.vmap` for batches. Under `jit` and `vmap` NaN where `method` cannot factor
-    G: see `condition` and `check_rows`.
+    G: see `condition` and `pnde.engines.rank.check_rows`.
 
     **Raises:** `pnde.errors.ConstraintError` if rows are dependent, and warns `pnde.errors.IllConditionedWarning` if
     they nearly are; not under a transformation.
@@ -88,93 +85,6 @@ def factorise(G: AbstractJacobian, W: InverseMetric, method: str) -> AbstractFac
 def condition(factor: AbstractFactor) -> Float[Array, ""]:
     """An estimate of 1/κ of the matrix that was factored; 0 where the factorisation failed."""
     return jnp.where(jnp.isfinite(factor.rcond), factor.rcond, 0)
-
-
-def rank_margin(rcond: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """How many times better than singular to rounding a `condition` is; below 1 the rows of G are dependent.
-
-    The last pivot of a repeated row is zero up to a few roundings, so its 1/κ is 0 or some ε.
-    """
-    return rcond / (16 * jnp.finfo(rcond.dtype).eps)
-
-
-def check_rows(
-    rcond: Float[Array, "*batch"],
-    method: str,
-    law: str = "the law",
-    best: Callable[[], float] | None = None,
-) -> None:
-    """Whether `method` can project accurately, given the known `condition` of its factors.
-
-    p has the relative error ε κ of the matrix that was factored: ε κ(G)² for the Cholesky factor of S, ε κ(G) for QR
-    and SVD. More than √ε, half of all digits, is worth a warning.
-
-    **Arguments:**
-
-    - `rcond`: `condition` of the factors.
-    - `method`: with which they were made.
-    - `law`: what messages call it.
-    - `best`: gives 1/κ(G) by QR in float64 at the worst state, which tells rows that repeat others from ones that a
-        better method or precision tells apart.
-
-    **Raises:** `pnde.errors.ConstraintError` if rows are dependent; warns `pnde.errors.IllConditionedWarning` if they
-    nearly are.
-    """
-    dtype, worst = rcond.dtype, jnp.min(rcond)
-    if float(rank_margin(worst)) < 1:
-        seen = 0.0 if best is None else best()
-        if dtype == jnp.float32 and float(rank_margin(_rcond(seen, method, dtype))) >= 1:
-            # Not the rows: the squares of the gradient are too large or too small for float32, 1e-38 to 3e38.
-            raise ConstraintError(
-                f"the gradient of {law}, squared, is beyond the range of float32: give states or law in other units, "
-                'or use solver.precision = "float64"'
-            )
-        remedy = _remedy(seen, method, dtype)
-        if remedy:
-            raise ConstraintError(
-                f"rows of {law} are so nearly dependent (κ(G) = {1 / seen:.0e}) that {method!r} cannot project in "
-                f"{dtype}: use {remedy}"
-            )
-        nearly = best is None and method == "cholesky"
-        hint = ' ("qr" if they are only nearly dependent)' if nearly else ""
-        raise ConstraintError(
-            f"rows of {law} are dependent, so that {method!r} cannot project in {dtype}: remove a row that repeats "
-            f'others, or use projection.method = "truncated"{hint}'
-        )
-    eps = float(jnp.finfo(dtype).eps)
-    error = eps / float(worst)
-    if error > eps**0.5:
-        remedy = "state the law in other rows"
-        if method == "cholesky":
-            remedy = 'use projection.method = "qr"'
-        if dtype == jnp.float32:
-            remedy += ", or float64"
-        warnings.warn(
-            f"rows of {law} are nearly dependent: velocities projected by {method!r} in {dtype} have a relative error "
-            f"of about {error:.0e}; {remedy}",
-            IllConditionedWarning,
-            stacklevel=3,
-        )
-
-
-def _remedy(best: float, method: str, dtype: Any) -> str:
-    """The least change of settings with which rows of this 1/κ(G) are told apart; empty if there is none."""
-    qr, double = 'projection.method = "qr"', 'solver.precision = "float64"'
-    changes = [
-        ("qr", dtype, qr),
-        (method, jnp.float64, double),
-        ("qr", jnp.float64, f"{qr} and {double}"),
-    ]
-    for way, precision, change in changes:
-        rcond = _rcond(best, way, precision)
-        if (way, precision) != (method, dtype) and float(rank_margin(rcond)) >= 1:
-            return change
-    return ""
-
-
-def _rcond(best: float, method: str, dtype: Any) -> Array:
-    """1/κ of what a method factors, of rows of this 1/κ(G)."""
-    return jnp.asarray(best**2 if method == "cholesky" else best, dtype)
 
 
 def _decompose(

@@ -18,10 +18,10 @@ from pnde.engines.jax.devices import on_device_of
 from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.programs import of_model
-from pnde.engines.jax.projection import check_rows
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, is_explicit, solve
 from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
+from pnde.engines.rank import check_rows
 from pnde.errors import RunError
 from pnde.models import Model, Weights
 
@@ -129,13 +129,11 @@ class JaxTraining:
         self._valid = [on_device(batch, self._dtype) for batch in valid]
         if model.constraint is not None and model.config.method != "nde":
             starts = [_conditions(model, batch.start, batch.u[:, 0]) for batch in self._train]
-            rcond = jnp.concatenate(starts)
-            what = f"the law {model.constraint.label!r}"
             check_rows(
-                rcond,
+                jnp.concatenate(starts),
                 model.config.projection.method,
-                what,
-                best=lambda: _best_condition(model, train, int(jnp.argmin(rcond))),
+                f"the law {model.constraint.label!r}",
+                best=lambda segment: _best_condition(model, train, segment),
             )
         self._parameters = fields.parameters(weights, self._dtype)
         self._adam = _ADAM.init(self._parameters)

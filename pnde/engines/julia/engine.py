@@ -11,7 +11,14 @@ from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Training, Trajectories
 from pnde.engines.julia.arrays import has_card, to_julia, to_python, trajectories_of
 from pnde.engines.julia.laws import has_twin, julia_law
-from pnde.engines.julia.models import flat, julia_metric, julia_model, julia_settings, unflat
+from pnde.engines.julia.models import (
+    flat,
+    julia_metric,
+    julia_model,
+    julia_settings,
+    on_card,
+    unflat,
+)
 from pnde.engines.julia.networks import JuliaNetwork, julia_network
 from pnde.engines.julia.session import julia
 from pnde.engines.julia.training import JuliaTraining, julia_segments
@@ -35,6 +42,11 @@ class JuliaEngine:
             raise ConfigError(
                 'device = "gpu", but Julia has no card here: run pnde setup julia --gpu where there is an NVIDIA card, '
                 'or set device = "auto"'
+            )
+        if config.device == "gpu" and config.rollout.solver == "kvaerno5":
+            raise ConfigError(
+                'device = "gpu", but rollout.solver = "kvaerno5" is for the CPU alone in Julia: use "tsit5" or '
+                '"dopri8", or set device = "auto"'
             )
         if config.solver.solver == "kvaerno5":
             raise ConfigError(
@@ -114,8 +126,7 @@ class JuliaEngine:
     ) -> Trajectories:
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
-        # A batch of trajectories with steps of their own is solved by explicit methods.
-        card = settings.solver != "kvaerno5" and has_card(model.config.device)
+        card = on_card(model, settings.solver)
         weights_and_states = (to_julia(array, dtype, card) for array in (flat(weights), u0))
         the_model = julia_model(model, dtype, card)
         with julia() as jl:
@@ -133,7 +144,7 @@ class JuliaEngine:
         self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
     ) -> np.ndarray:
         t = np.broadcast_to(t, len(u))
-        card = has_card(model.config.device)
+        card = on_card(model)
         arrays = (to_julia(array, "float64", card) for array in (flat(weights), u, c, t))
         the_model = julia_model(model, "float64", card)
         with julia() as jl:
@@ -144,7 +155,7 @@ class JuliaEngine:
     ) -> tuple[float, Weights]:
         settings = model.config.solver
         self.check(model.config)
-        card = has_card(model.config.device)
+        card = on_card(model)
         the_model = julia_model(model, settings.precision, card)
         segments = julia_segments(batch, settings.precision, card)
         with julia() as jl:

@@ -27,14 +27,13 @@ def julia_law(constraint: Constraint, n: int) -> Any:
     return made[n]
 
 
-def _make(constraint: Constraint, n: int) -> Any:
+def _make(constraint: Any, n: int) -> Any:
     if isinstance(constraint, Stacked):
         parts = [julia_law(part, n) for part in constraint.parts]
         with julia() as jl:
             return jl.Stacked(*parts)
-    network = getattr(constraint, "network", None)
-    if isinstance(network, JuliaNetwork):
-        return network.law
+    if is_network(constraint):
+        return constraint.network.law
     if isinstance(constraint, Linear):
         with julia() as jl:
             law = jl.linear_law(constraint.matrix)
@@ -52,6 +51,13 @@ def _make(constraint: Constraint, n: int) -> Any:
     domain = traced_domain(constraint, n)
     with julia() as jl:
         return jl.InDomain(law, domain)
+
+
+def is_network(constraint: Any) -> bool:
+    """Whether the law, or a part of it, is the algebraic rows of a network of PowerDynamics.jl."""
+    if isinstance(constraint, Stacked):
+        return any(is_network(part) for part in constraint.parts)
+    return isinstance(getattr(constraint, "network", None), JuliaNetwork)
 
 
 def has_twin(constraint: Constraint) -> bool:

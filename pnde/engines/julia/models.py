@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from pnde.config import SolverConfig
-from pnde.engines.julia.arrays import to_julia
-from pnde.engines.julia.laws import julia_function, julia_law
+from pnde.engines.julia.arrays import has_card, to_julia
+from pnde.engines.julia.laws import is_network, julia_function, julia_law
 from pnde.engines.julia.session import julia
+from pnde.errors import ConfigError
 from pnde.models import Model, Weights
 
 _models: weakref.WeakKeyDictionary[Model, dict[tuple[str, bool], Any]] = weakref.WeakKeyDictionary()
@@ -44,6 +45,26 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
                 physics=physics,
             )
     return made[dtype, card]
+
+
+def on_card(model: Model, solver: str = "tsit5") -> bool:
+    """Whether a model is solved on a card, as its setting `device` says. What runs on the host alone stays there.
+
+    **Raises:** `pnde.errors.ConfigError` if the setting is `"gpu"`, there is a card, and the model or the solver cannot
+    be on it.
+    """
+    if not has_card(model.config.device):
+        return False
+    fault = ""
+    if model.constraint is not None and is_network(model.constraint):
+        fault = "a network of PowerDynamics.jl is"
+    if solver == "kvaerno5":
+        fault = 'solver = "kvaerno5" is'
+    if fault and model.config.device == "gpu":
+        raise ConfigError(
+            f'device = "gpu", but {fault} for the CPU alone in Julia; set device = "auto" or "cpu"'
+        )
+    return not fault
 
 
 def julia_metric(metric: Any, n: int) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pnde.engines import Batch, Status, Step
-from pnde.engines.julia.arrays import has_card, to_julia, to_python
-from pnde.engines.julia.models import flat, julia_model, julia_settings, unflat
+from pnde.engines.julia.arrays import to_julia, to_python
+from pnde.engines.julia.models import flat, julia_model, julia_settings, on_card, unflat
 from pnde.engines.julia.session import julia
 from pnde.engines.rank import check_rows
 from pnde.errors import RunError
@@ -30,7 +30,7 @@ class JuliaTraining:
     ):
         optimiser, settings = model.config.optimiser, model.config.solver
         self._model, precision = model, settings.precision
-        card = has_card(model.config.device)
+        card = on_card(model)
         self._train = [julia_segments(batch, precision, card) for batch in train]
         self._valid = [julia_segments(batch, precision, card) for batch in valid]
         law = model.constraint
@@ -39,7 +39,10 @@ class JuliaTraining:
                 the_model = julia_model(model, precision, card)
                 rcond = [to_python(jl.conditions(the_model, batch)) for batch in self._train]
             check_rows(
-                np.concatenate(rcond), model.config.projection.method, f"the law {law.label!r}"
+                np.concatenate(rcond),
+                model.config.projection.method,
+                f"the law {law.label!r}",
+                best=lambda segment: _best_condition(model, train, segment),
             )
         moments = None if state is None else _moments(model, state, precision, card)
         the_model = julia_model(model, precision, card)
@@ -76,6 +79,20 @@ class JuliaTraining:
             # The powers of Adam's β as they were multiplied up: a power taken anew rounds differently.
             "beta": np.array([float(power) for power in beta]),
         }
+
+
+def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> float:
+    """1/κ(G) by QR in float64 at the start of a segment, counted over all batches."""
+    u, t = (
+        np.concatenate(parts)[segment : segment + 1]
+        for parts in zip(
+            *((batch.u[batch.share > 0, 0], batch.start[batch.share > 0]) for batch in batches),
+            strict=True,
+        )
+    )
+    the_model = julia_model(model, "float64", False)
+    with julia() as jl:
+        return float(jl.best_condition(the_model, to_julia(u), to_julia(t)))
 
 
 def _moments(

@@ -96,7 +96,7 @@ function drift(law::Constraint, u, t)
 end
 
 indomain(law::Constraint{<:Any, <:Any, Nothing}, u) = fill(true, size(u, 2))
-indomain(law::Constraint, u) = [law.domain(state) for state in eachcol(u)]
+indomain(law::Constraint, u) = [law.domain(state) for state in eachcol(on_host(u))]
 
 row(law::Constraint, u, t) = as_row(law.time_dependent ? law.h(u, t) : law.h(u))
 as_row(h::Number) = [h]
@@ -110,9 +110,10 @@ end
 
 """
 The arrays f(u, t) of the states, stacked along the last dimension, in the precision of u whatever numbers f is written with.
-Its pullback is ForwardDiff's, state by state.
+Its pullback is ForwardDiff's, state by state. A function of one state runs on the host, wherever the states are.
 """
-per_state(f, u, t) = like(u, stack(f(view(u, :, b), time_of_state(t, b)) for b in axes(u, 2)))
+per_state(f, u::Array, t) = like(u, stack(f(view(u, :, b), time_of_state(t, b)) for b in axes(u, 2)))
+per_state(f, u, t) = beside(u, per_state(f, on_host(u), on_host(t)))
 
 "x in the precision of u."
 function like(u, x)
@@ -124,16 +125,16 @@ time_of_state(t::Number, b) = t
 time_of_state(t::AbstractVector, b) = t[b]
 
 function ChainRulesCore.rrule(::typeof(per_state), f, u, t)
-    y = per_state(f, u, t)
     function per_state_pullback(cotangent_of_y)
         y̅ = unthunk(cotangent_of_y)
         y̅ isa AbstractZero && return NoTangent(), NoTangent(), ZeroTangent(), NoTangent()
-        u̅ = stack(axes(u, 2)) do b
-            ForwardDiff.gradient(u -> dot(selectdim(y̅, ndims(y̅), b), f(u, time_of_state(t, b))), u[:, b])
+        states, times, y̅ = on_host(u), on_host(t), on_host(y̅)
+        u̅ = stack(axes(states, 2)) do b
+            ForwardDiff.gradient(u -> dot(selectdim(y̅, ndims(y̅), b), f(u, time_of_state(times, b))), states[:, b])
         end
-        return NoTangent(), NoTangent(), like(u, u̅), NoTangent()
+        return NoTangent(), NoTangent(), beside(u, u̅), NoTangent()
     end
-    return y, per_state_pullback
+    return per_state(f, u, t), per_state_pullback
 end
 
 "Constants in the precision, and on the device, of `u`."

@@ -83,14 +83,22 @@ function (op::Spread)(x)
     return out
 end
 
+first_index(index) = Float64(index[1] - 1)
+
+"f of an array on the host, for what not every card's arrays have."
+along_on_host(f) = x -> placed_like(x, f(on_host(x)))
+placed_like(::Array, y) = y
+placed_like(x, y) = copyto!(similar(x, eltype(y), size(y)), y)
+
 # Functions of runs of numbers, which lie along the first dimension.
 const ALONG = Dict{String, Any}(
     "sum" => x -> sum(x; dims = 1), "product" => x -> prod(x; dims = 1), "largest" => x -> maximum(x; dims = 1),
     "smallest" => x -> minimum(x; dims = 1), "all" => x -> all(truth, x; dims = 1), "any" => x -> any(truth, x; dims = 1),
-    "argmax" => x -> first_index.(argmax(x; dims = 1)), "argmin" => x -> first_index.(argmin(x; dims = 1)),
-    "sort" => x -> sort(x; dims = 1), "cumsum" => x -> cumsum(x; dims = 1), "cumprod" => x -> cumprod(x; dims = 1),
+    "argmax" => along_on_host(x -> first_index.(argmax(x; dims = 1))),
+    "argmin" => along_on_host(x -> first_index.(argmin(x; dims = 1))),
+    "sort" => along_on_host(x -> sort(x; dims = 1)), "cumsum" => along_on_host(x -> cumsum(x; dims = 1)),
+    "cumprod" => along_on_host(x -> cumprod(x; dims = 1)),
 )
-first_index(index) = Float64(index[1] - 1)
 
 struct Along{F}
     f::F

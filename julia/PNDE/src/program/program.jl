@@ -59,8 +59,7 @@ end
 
 "x in the precision of u, and where u is."
 beside(u, x) = like(u, x)
-beside(u::AbstractArray{T}, x::Array{<:AbstractFloat}) where {T <: AbstractFloat} = copyto!(similar(u, size(x)), T.(x))
-beside(u::Array{T}, x::Array{<:AbstractFloat}) where {T <: AbstractFloat} = like(u, x)
+beside(u, x::Array) = placed_like(u, like(u, x))
 
 "The constants, each `(size, 1)`, as arrays of the kind of x, made once for each kind."
 function constants_like(program, x)
