@@ -1,16 +1,8 @@
 # What runs on JLArrays without scalar indexing runs on a GPU.
 using JLArrays, LinearAlgebra, PNDE, Random, Zygote
-using PNDE: condition, factorise
+using PNDE: condition, factorise, named_model, named_settings
 
-JLArrays.allowscalar(false)
-
-# GPU libraries have a product of whole batches, which JLArrays has not: the host's stands for it.
-const NNlib = parentmodule(PNDE.batched_mul)
-function NNlib._batched_gemm!(::Type{<:JLArray}, transA::Char, transB::Char, α::Number, A, B, β::Number, C)
-    return copyto!(C, NNlib._batched_gemm!(Array, transA, transB, α, on_host(A), on_host(B), β, Array(C)))
-end
-on_host(A::JLArray) = Array(A)
-on_host(A) = Array(PNDE.batched_transpose(Array(parent(A))))
+include("card_arrays.jl")
 
 rng = Xoshiro(6)
 
@@ -47,4 +39,99 @@ end
     end
     off = u .+ 1.0e-3
     @test Array(retract(CholeskyProjection(), law, nothing, JLArray(off), 0.0, JLArray(c))) ≈ retract(CholeskyProjection(), law, nothing, off, 0.0, c)
+end
+
+"States `(n, 5)`, the law, the order and a time step of each system of the paper."
+const SYSTEMS = let angles = 0.3 .* randn(rng, 8, 5), rates = 0.1 .* randn(rng, 8, 5)
+    hanging(N) = (links = cumsum(sin.(angles[1:N, :]); dims = 1), heights = cumsum(.-cos.(angles[1:N, :]); dims = 1))
+    moving(N) = vcat(
+        hanging(N)..., cumsum(cos.(angles[1:N, :]) .* rates[1:N, :]; dims = 1), cumsum(sin.(angles[1:N, :]) .* rates[1:N, :]; dims = 1),
+    )
+    (
+        (Quartic(), randn(rng, 4, 5), 2, 0.1), (LotkaVolterra(), rand(rng, 2, 5) .+ 1, 1, 0.1), (Rods(), moving(4), 2, 0.02),
+        (Rods(), moving(8), 2, 0.02), (ieee14(), vcat(ones(14, 5), zeros(14, 5)) .+ 0.05 .* randn(rng, 28, 5), 1, 0.1),
+    )
+end
+
+@testset "a card's training and forecast are the host's: $(nameof(typeof(law))), $(size(u, 1)) states" for (law, u, order, dt) in SYSTEMS
+    n, grid = size(u, 1), dt .* (0:4)
+    c = value(law, u, 0.0)
+    points = u[:, 1:1, :] .* 0 .+ reshape(u, n, 1, 5) .+ 0.05 .* reshape(0:4, 1, 5) .* randn(rng, n, 5, 5)
+    known = rand(rng, n, 5, 5) .< 0.8
+    @testset "$method" for method in ("nde", "snde", "pnde")
+        model(place) = named_model(;
+            sizes = [n, 8, 8, n ÷ order], activation = "gelu", skip = true, method, gamma = 0.5, constraint = law,
+            projection = "cholesky", mean = place(zeros(n)), std = place(ones(n)), speed = place(fill(0.5, n ÷ order)), order,
+            features = "state", metric = place(1 .+ 0.1 .* (1:n)), physics = nothing,
+        )
+        θ = 0.4 .* sin.(1.3 .* (1:length(model(identity).layout)))
+        function trained(place, adjoint, retract)
+            settings = named_settings(; solver = "tsit5", rtol = 1.0e-8, atol = 1.0e-8, max_steps = 1000, adjoint, retract)
+            batch(grid, known...) = Segments(place(points), place(c), place(zeros(5)), grid, place(fill(0.2, 5)), known...)
+            trainer = Trainer(model(place), place(θ), settings; weight_decay = 0.01, clip = 1.0)
+            told = step!(trainer, batch(collect(grid)), 1.0e-2)
+            own = step!(trainer, batch(repeat(grid, 1, 5), place(Float64.(known))), 1.0e-2)
+            return trainer.θ, told, own, evaluate(trainer, batch(collect(grid)))
+        end
+        for (adjoint, retract) in (("discretise", "step"), ("backsolve", "save"))
+            here, there = trained(identity, adjoint, retract), trained(JLArray, adjoint, retract)
+            @test there[1] isa JLArray
+            @test Array(there[1]) ≈ here[1] rtol = 1.0e-9
+            @test all(map((x, y) -> all(isapprox.(x, y; rtol = 1.0e-9)), there[2:4], here[2:4]))
+        end
+        times = repeat(dt .* (0:3:12), 1, 5)
+        for (solver, step, retract) in (("tsit5", dt / 4, "step"), ("tsit5", nothing, "save"), ("dopri8", nothing, "never"))
+            settings = named_settings(; solver, step, retract, rtol = 1.0e-10, atol = 1.0e-10, max_steps = 1000)
+            forecast(place) = rollout(model(place), place(θ), place(u), times, place(c), settings)
+            here, there = forecast(identity), forecast(JLArray)
+            @test there.u ≈ here.u rtol = step === nothing ? 1.0e-7 : 1.0e-11
+            @test there.status == here.status
+            step === nothing || @test there.steps == here.steps
+        end
+    end
+end
+
+@testset "a twin of a user's runs on the host, and the rest of its model where it is" begin
+    law = Constraint((u, t) -> [u[1]^2 + u[2]^2 - sin(t), u[3]]; time_dependent = true, domain = u -> u[1] > -10)
+    metric = u -> 1 .+ u .^ 2
+    u, t = randn(rng, 4, 5), rand(rng, 5)
+    c = value(law, u, t)
+    model(place) = Model(; sizes = (4, 8, 4), method = Projected(), constraint = law, metric, mean = place(zeros(4)), std = place(ones(4)))
+    θ = 0.4 .* sin.(1.3 .* (1:length(model(identity).layout)))
+    function loss(place)
+        there = model(place), place(c), place(t)
+        return (θ, u) -> sum(abs2, velocity(there[1], θ, u, there[2:3]...))
+    end
+    @test loss(JLArray)(JLArray(θ), JLArray(u)) ≈ loss(identity)(θ, u)
+    @test all(map((x, y) -> Array(x) ≈ y, gradient(loss(JLArray), JLArray(θ), JLArray(u)), gradient(loss(identity), θ, u)))
+    @test all(PNDE.indomain(law, JLArray(u)))
+end
+
+@testset "forecasts as one batch end as those one by one" begin
+    # Each of the five ways: done, too many steps, no longer finite, out of the domain, and rows that are lost.
+    model = Model(; sizes = (2, 2), method = NDE(), constraint = nothing, mean = zeros(2), std = ones(2))
+    push(x, y) = [0.0, 0, 0, 0, x, y]  # weights, then the bias: a constant velocity
+    times = repeat(0:0.5:2.0, 1, 3)
+    both(model, θ, u, c, settings) =
+        (rollout(model, θ, u, times, c, settings), PNDE.rollout_together(model, PNDE.Weights(model.layout, θ), u, times, c, settings))
+    function same(model, θ, u, c, settings)
+        here, there = both(model, θ, u, c, settings)
+        @test there.status == here.status
+        @test isnan.(there.u) == isnan.(here.u)
+        finite = isfinite.(here.u)
+        @test there.u[finite] ≈ here.u[finite] rtol = 1.0e-6
+        return there.status
+    end
+    settings(; options...) = Settings(; rtol = 1.0e-8, atol = 1.0e-8, options...)
+    u = [1.0 2.0 3.0; 1.0 1.0 1.0]
+    @test all(iszero, same(model, push(-0.1, 0.1), u, zeros(0, 3), settings()))
+    @test all(==(Int8(PNDE.MAX_STEPS)), same(model, push(1.0, 1.0), u, zeros(0, 3), settings(; step = 0.01, max_steps = 3)))
+    @test all(==(Int8(PNDE.NON_FINITE)), same(model, push(NaN, 1.0), u, zeros(0, 3), settings()))
+    law = Constraint(u -> u[2]; domain = u -> u[1] > 0.55)
+    falling = Model(; sizes = (2, 2), method = Projected(), constraint = law, mean = zeros(2), std = ones(2))
+    @test same(falling, push(-0.5, 0.0), u, ones(1, 3), settings(; step = 0.25)) == Int8.([PNDE.LEFT_DOMAIN, PNDE.OK, PNDE.OK])
+    flat = Constraint(u -> u[2]^2)
+    lost = Model(; sizes = (2, 2), method = Projected(), constraint = flat, mean = zeros(2), std = ones(2))
+    status = same(lost, push(0.1, 0.0), [1.0 2.0 3.0; 0.0 1.0 1.0], [0.0 1.0 1.0], settings(; step = 0.25, retract = :never))
+    @test status == Int8.([PNDE.NON_FINITE, PNDE.OK, PNDE.OK])
 end
