@@ -1,0 +1,290 @@
+"""Block elimination of a symmetric matrix on the pattern of a grid, for many states at once.
+
+A = L D Lᵀ with a block for each bus (and for each two that touch, or come to touch, each other). The order is fixed
+beforehand (`pnde.grids.ordering`), so the work is a table of positions: pivots, the entries below them, and what
+these take from later entries. The buses of a round do not need one another. Rounds are cut into chunks of one size,
+through which a loop runs, so that the program is as long for a large grid as for a small one. What is left, the core,
+is dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pnde.grids.ordering import Order
+
+#: Sizes of a chunk (pivots, entries below them, updates by them): for the first rounds of many buses with few
+#: neighbours, and for the last ones of a few buses with many.
+_WIDE, _NARROW = (128, 256, 256), (8, 32, 128)
+#: What the start of a chunk costs, in updates.
+_START = 100
+
+
+class _Chunks(NamedTuple):
+    """Positions, one row for each chunk.
+
+    - `pivots`: of the diagonal blocks ``(chunks, K)``; `entries`: of the blocks below them ``(chunks, E)``.
+    - `columns`: to which pivot of the chunk an entry belongs; `rows`: at which place its bus is.
+    - `left`, `right`: entries of the chunk, ``(chunks, U)``; `targets`: of the block from which their product is taken.
+    - `places`: of the pivots' buses, ``(chunks, K)``.
+    """
+
+    pivots: np.ndarray
+    entries: np.ndarray
+    columns: np.ndarray
+    rows: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    targets: np.ndarray
+    places: np.ndarray
+
+
+class Factor(NamedTuple):
+    """L and D⁻¹ of the chunks, and the factor of the core."""
+
+    lower: tuple[Any, ...]
+    inverse: tuple[Any, ...]
+    core: tuple[Any, Any]
+
+
+class Elimination:
+    """A = L D Lᵀ for all matrices of one pattern, on arrays of JAX.
+
+    Blocks are k × k. Everything may be transformed by `jax.vmap`; derivatives are left to who calls it.
+
+    **Arguments:**
+
+    - `size`: the number of buses.
+    - `order`: in which they are eliminated.
+    - `pairs`: buses that touch each other; blocks are given in this order.
+    """
+
+    def __init__(self, size: int, order: Order, pairs: Iterable[tuple[int, int]]):
+        leaving = [bus for buses in order.rounds for bus in buses]
+        when = {bus: place for place, bus in enumerate([*leaving, *order.core])}
+        #: the pairs with the bus that leaves later first, as `factor` takes their blocks
+        self.pairs = [(i, j) if when[i] > when[j] else (j, i) for i, j in pairs]
+        at = {pair: size + k for k, pair in enumerate(self.pairs)}
+
+        def position(i: int, j: int) -> int:
+            """Of the block of two buses, which is a new one if they did not touch before."""
+            if i == j:
+                return i
+            return at.setdefault((i, j) if when[i] > when[j] else (j, i), size + len(at))
+
+        columns = {
+            bus: _Column(
+                bus,
+                [position(bus, i) for i in touched],
+                touched,
+                [
+                    (a, b, position(i, j))
+                    for a, i in enumerate(touched)
+                    for b, j in enumerate(touched)
+                    if when[i] >= when[j]
+                ],
+            )
+            for bus, touched in order.touched.items()
+        }
+        wide, narrow = _split([[columns[bus] for bus in buses] for buses in order.rounds])
+        self.fill = len(at) - len(self.pairs)
+        # Behind all blocks are a zero, an identity, and one to write to, for places in chunks that stay empty.
+        self._zero = size + len(at)
+        self._groups = [
+            _chunks(chunks, shape, self._zero, size) for chunks, shape in (wide, narrow)
+        ]
+        core = order.core
+        self._core = np.array(core, dtype=np.int32)
+        pair_of = [[(i, j) if when[i] > when[j] else (j, i) for j in core] for i in core]
+        self._core_blocks = np.array(
+            [[i if i == j else at.get((i, j), self._zero) for i, j in row] for row in pair_of],
+            np.int32,
+        ).reshape(len(core), len(core))
+        self._core_turned = np.array(
+            [[when[i] < when[j] for j in core] for i in core], bool
+        ).reshape(len(core), len(core))
+        self.size = size
+
+    def factor(self, diagonal: Any, blocks: Any) -> Factor:
+        """L and D of the matrix with these blocks, ``(N, k, k)`` and ``(pairs, k, k)``."""
+        import jax.numpy as jnp
+        from jax import lax
+
+        k, dtype = diagonal.shape[-1], diagonal.dtype
+        spare = jnp.stack(
+            [jnp.zeros((k, k), dtype), jnp.eye(k, dtype=dtype), jnp.zeros((k, k), dtype)]
+        )
+        x = jnp.concatenate([diagonal, blocks, jnp.zeros((self.fill, k, k), dtype), spare])
+        lower, inverse = [], []
+
+        def eliminate(x: Any, chunk: _Chunks) -> Any:
+            pivots, entries = _inverse(x[chunk.pivots]), x[chunk.entries]
+            multipliers = _product(entries, pivots[chunk.columns])
+            change = _product(multipliers[chunk.left], jnp.swapaxes(entries, 1, 2)[chunk.right])
+            return x.at[chunk.targets].add(-change), (multipliers, pivots)
+
+        for group in self._groups:
+            x, (of_group, pivots) = lax.scan(eliminate, x, group)
+            lower.append(of_group)
+            inverse.append(pivots)
+        core = x[self._core_blocks]
+        core = jnp.where(self._core_turned[..., None, None], jnp.swapaxes(core, -1, -2), core)
+        whole = jnp.swapaxes(core, 1, 2).reshape(2 * (k * len(self._core),))
+        from jax.scipy.linalg import lu_factor
+
+        return Factor(tuple(lower), tuple(inverse), lu_factor(whole))
+
+    def solve(self, factor: Factor, right: Any) -> Any:
+        """A⁻¹ b for b ``(N, k)``."""
+        import jax.numpy as jnp
+        from jax import lax
+        from jax.scipy.linalg import lu_solve
+
+        # One more bus, for places in chunks that stay empty.
+        y = jnp.concatenate([right, jnp.zeros_like(right[:1])])
+
+        def forward(y: Any, step: Any) -> Any:
+            chunk, lower, inverse = step
+            own = y[chunk.places]
+            y = y.at[chunk.rows].add(-_applied(lower, own[chunk.columns]))
+            return y, _applied(inverse, own)
+
+        def backward(x: Any, step: Any) -> Any:
+            chunk, lower, own = step
+            of_entries = _applied(jnp.swapaxes(lower, 1, 2), x[chunk.rows])
+            return x.at[chunk.places].set(own.at[chunk.columns].add(-of_entries)), None
+
+        scaled = []
+        for group, lower, inverse in zip(self._groups, factor.lower, factor.inverse, strict=True):
+            y, own = lax.scan(forward, y, (group, lower, inverse))
+            scaled.append(own)
+        of_core = lu_solve(factor.core, y[self._core].ravel()).reshape(-1, right.shape[1])
+        x = jnp.zeros_like(y).at[self._core].set(of_core)
+        for group, lower, own in reversed(
+            list(zip(self._groups, factor.lower, scaled, strict=True))
+        ):
+            x, _ = lax.scan(backward, x, (group, lower, own), reverse=True)
+        return x[:-1]
+
+
+class _Column(NamedTuple):
+    """A pivot with the blocks below it: their positions and buses, and the updates (left, right, target)."""
+
+    bus: int
+    entries: list[int]
+    touched: list[int]
+    updates: list[tuple[int, int, int]]
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        return 1, len(self.entries), len(self.updates)
+
+
+_Shape = tuple[int, int, int]
+_Chunk = list[_Column]
+
+
+def _split(rounds: list[_Chunk]) -> tuple[tuple[list[_Chunk], _Shape], tuple[list[_Chunk], _Shape]]:
+    """The first rounds in wide chunks and the others in narrow ones, where that is the least work."""
+    largest = np.max(
+        [column.sizes for of_round in rounds for column in of_round] or [(1, 1, 1)], axis=0
+    )
+    shapes = [tuple(np.maximum(shape, largest).tolist()) for shape in (_WIDE, _NARROW)]
+    wide, narrow = ([_filled(of_round, shape) for of_round in rounds] for shape in shapes)
+    costs = [
+        [len(chunks) * (_START + sum(shape)) for chunks in way]
+        for way, shape in zip((wide, narrow), shapes, strict=True)
+    ]
+    at = min(range(len(rounds) + 1), key=lambda at: sum(costs[0][:at]) + sum(costs[1][at:]))
+    return (list(chain(*wide[:at])), shapes[0]), (list(chain(*narrow[at:])), shapes[1])
+
+
+def _filled(columns: _Chunk, shape: _Shape) -> list[_Chunk]:
+    """The columns of a round in chunks, none of which holds more than its shape."""
+    chunks: list[_Chunk] = []
+    room = np.zeros(3, int)
+    for column in columns:
+        if (room < column.sizes).any():
+            chunks.append([])
+            room = np.array(shape)
+        chunks[-1].append(column)
+        room -= column.sizes
+    return chunks
+
+
+def _chunks(chunks: list[_Chunk], shape: _Shape, zero: int, size: int) -> _Chunks:
+    """Positions of all chunks in tables of one shape; empty places read a zero or an identity, and write behind all."""
+    k, e, u = shape
+    identity, nowhere = zero + 1, zero + 2
+    fills = (identity, zero, 0, size, 0, 0, nowhere, size)
+    widths = (k, e, e, e, u, u, u, k)
+    tables = [
+        np.full((len(chunks), width), fill, np.int32)
+        for width, fill in zip(widths, fills, strict=True)
+    ]
+    for row, chunk in enumerate(chunks):
+        first = 0
+        lists: list[list[int]] = [[] for _ in tables]
+        for place, column in enumerate(chunk):
+            count = len(column.entries)
+            left, right, targets = (
+                zip(*column.updates, strict=True) if column.updates else ((), (), ())
+            )
+            own = (
+                [column.bus],
+                column.entries,
+                [place] * count,
+                column.touched,
+                [first + a for a in left],
+                [first + b for b in right],
+                targets,
+                [column.bus],
+            )
+            for values, more in zip(lists, own, strict=True):
+                values.extend(more)
+            first += count
+        for table, values in zip(tables, lists, strict=True):
+            table[row, : len(values)] = values
+    return _Chunks(*tables)
+
+
+def _product(x: Any, y: Any) -> Any:
+    """x y of small blocks ``(..., k, k)``, elementwise: a library's product would be called for each of them."""
+    return sum(x[..., :, k, None] * y[..., None, k, :] for k in range(x.shape[-1]))
+
+
+def _applied(x: Any, y: Any) -> Any:
+    """x y of small blocks ``(..., k, k)`` and vectors ``(..., k)``."""
+    return sum(x[..., :, k] * y[..., None, k] for k in range(x.shape[-1]))
+
+
+def _inverse(x: Any) -> Any:
+    """x⁻¹ of blocks ``(..., 4, 4)`` by the minors of its upper and its lower half."""
+    from itertools import combinations
+
+    stack = x.__array_namespace__().stack
+    sides = list(combinations(range(4), 2))
+
+    def minors(i: int, j: int) -> dict[tuple[int, int], Any]:
+        return {(a, b): x[..., i, a] * x[..., j, b] - x[..., i, b] * x[..., j, a] for a, b in sides}
+
+    upper, lower = minors(0, 1), minors(2, 3)
+    sign = {(0, 1): 1, (0, 2): -1, (0, 3): 1, (1, 2): 1, (1, 3): -1, (2, 3): 1}
+    other = dict(zip(sides, reversed(sides), strict=True))
+    determinant = sum(sign[s] * upper[s] * lower[other[s]] for s in sides)
+
+    def cofactor(i: int, j: int) -> Any:
+        """Of the entry (i, j): the minor of the other rows and columns, with its sign."""
+        half, row = (lower, 1 - i) if i < 2 else (upper, 5 - i)
+        a, b, c = (column for column in range(4) if column != j)
+        minor = (
+            x[..., row, a] * half[b, c] - x[..., row, b] * half[a, c] + x[..., row, c] * half[a, b]
+        )
+        return -minor if (i + j) % 2 else minor
+
+    rows = [stack([cofactor(i, j) for i in range(4)], -1) for j in range(4)]
+    return stack(rows, -2) / determinant[..., None, None]
