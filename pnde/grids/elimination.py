@@ -10,16 +10,14 @@ is dense.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pnde.grids.ordering import Order
 
-#: Sizes of a chunk (pivots, entries below them, updates by them): for the first rounds of many buses with few
-#: neighbours, and for the last ones of a few buses with many.
-_WIDE, _NARROW = (128, 256, 256), (8, 32, 128)
+#: Sizes that a chunk may have: pivots, entries below them, updates by them.
+_SHAPES = ((16, 16, 32), (32, 64, 64), (32, 64, 128), (64, 64, 128), (64, 128, 256))
 #: What the start of a chunk costs, in updates.
 _START = 100
 
@@ -44,10 +42,10 @@ class _Chunks(NamedTuple):
 
 
 class Factor(NamedTuple):
-    """L and D⁻¹ of the chunks, and the factor of the core."""
+    """L and D⁻¹ of the chunks, and the LU factor of the core."""
 
-    lower: tuple[Any, ...]
-    inverse: tuple[Any, ...]
+    lower: Any
+    inverse: Any
     core: tuple[Any, Any]
 
 
@@ -90,13 +88,11 @@ class Elimination:
             )
             for bus, touched in order.touched.items()
         }
-        wide, narrow = _split([[columns[bus] for bus in buses] for buses in order.rounds])
+        rounds = [[columns[bus] for bus in buses] for buses in order.rounds]
         self.fill = len(at) - len(self.pairs)
         # Behind all blocks are a zero, an identity, and one to write to, for places in chunks that stay empty.
         self._zero = size + len(at)
-        self._groups = [
-            _chunks(chunks, shape, self._zero, size) for chunks, shape in (wide, narrow)
-        ]
+        self._chunks = _tables(*_chunks(rounds), self._zero, size)
         core = order.core
         self._core = np.array(core, dtype=np.int32)
         pair_of = [[(i, j) if when[i] > when[j] else (j, i) for j in core] for i in core]
@@ -119,7 +115,6 @@ class Elimination:
             [jnp.zeros((k, k), dtype), jnp.eye(k, dtype=dtype), jnp.zeros((k, k), dtype)]
         )
         x = jnp.concatenate([diagonal, blocks, jnp.zeros((self.fill, k, k), dtype), spare])
-        lower, inverse = [], []
 
         def eliminate(x: Any, chunk: _Chunks) -> Any:
             pivots, entries = _inverse(x[chunk.pivots]), x[chunk.entries]
@@ -127,16 +122,13 @@ class Elimination:
             change = _product(multipliers[chunk.left], jnp.swapaxes(entries, 1, 2)[chunk.right])
             return x.at[chunk.targets].add(-change), (multipliers, pivots)
 
-        for group in self._groups:
-            x, (of_group, pivots) = lax.scan(eliminate, x, group)
-            lower.append(of_group)
-            inverse.append(pivots)
+        x, (lower, inverse) = lax.scan(eliminate, x, self._chunks)
         core = x[self._core_blocks]
         core = jnp.where(self._core_turned[..., None, None], jnp.swapaxes(core, -1, -2), core)
         whole = jnp.swapaxes(core, 1, 2).reshape(2 * (k * len(self._core),))
         from jax.scipy.linalg import lu_factor
 
-        return Factor(tuple(lower), tuple(inverse), lu_factor(whole))
+        return Factor(lower, inverse, lu_factor(whole))
 
     def solve(self, factor: Factor, right: Any) -> Any:
         """A⁻¹ b for b ``(N, k)``."""
@@ -158,16 +150,10 @@ class Elimination:
             of_entries = _applied(jnp.swapaxes(lower, 1, 2), x[chunk.rows])
             return x.at[chunk.places].set(own.at[chunk.columns].add(-of_entries)), None
 
-        scaled = []
-        for group, lower, inverse in zip(self._groups, factor.lower, factor.inverse, strict=True):
-            y, own = lax.scan(forward, y, (group, lower, inverse))
-            scaled.append(own)
+        y, scaled = lax.scan(forward, y, (self._chunks, factor.lower, factor.inverse))
         of_core = lu_solve(factor.core, y[self._core].ravel()).reshape(-1, right.shape[1])
         x = jnp.zeros_like(y).at[self._core].set(of_core)
-        for group, lower, own in reversed(
-            list(zip(self._groups, factor.lower, scaled, strict=True))
-        ):
-            x, _ = lax.scan(backward, x, (group, lower, own), reverse=True)
+        x, _ = lax.scan(backward, x, (self._chunks, factor.lower, scaled), reverse=True)
         return x[:-1]
 
 
@@ -188,19 +174,17 @@ _Shape = tuple[int, int, int]
 _Chunk = list[_Column]
 
 
-def _split(rounds: list[_Chunk]) -> tuple[tuple[list[_Chunk], _Shape], tuple[list[_Chunk], _Shape]]:
-    """The first rounds in wide chunks and the others in narrow ones, where that is the least work."""
-    largest = np.max(
-        [column.sizes for of_round in rounds for column in of_round] or [(1, 1, 1)], axis=0
-    )
-    shapes = [tuple(np.maximum(shape, largest).tolist()) for shape in (_WIDE, _NARROW)]
-    wide, narrow = ([_filled(of_round, shape) for of_round in rounds] for shape in shapes)
-    costs = [
-        [len(chunks) * (_START + sum(shape)) for chunks in way]
-        for way, shape in zip((wide, narrow), shapes, strict=True)
-    ]
-    at = min(range(len(rounds) + 1), key=lambda at: sum(costs[0][:at]) + sum(costs[1][at:]))
-    return (list(chain(*wide[:at])), shapes[0]), (list(chain(*narrow[at:])), shapes[1])
+def _chunks(rounds: list[_Chunk]) -> tuple[list[_Chunk], _Shape]:
+    """The rounds in chunks, and the shape of these with which the work is least."""
+    sizes = [(1, 1, 1), *(column.sizes for columns in rounds for column in columns)]
+    largest = np.max(sizes, axis=0)
+
+    def cut(shape: _Shape) -> tuple[list[_Chunk], _Shape]:
+        k, e, u = np.maximum(shape, largest).tolist()
+        chunks = [chunk for columns in rounds for chunk in _filled(columns, (k, e, u))]
+        return chunks, (k, e, u)
+
+    return min(map(cut, _SHAPES), key=lambda cut: len(cut[0]) * (_START + sum(cut[1])))
 
 
 def _filled(columns: _Chunk, shape: _Shape) -> list[_Chunk]:
@@ -216,7 +200,7 @@ def _filled(columns: _Chunk, shape: _Shape) -> list[_Chunk]:
     return chunks
 
 
-def _chunks(chunks: list[_Chunk], shape: _Shape, zero: int, size: int) -> _Chunks:
+def _tables(chunks: list[_Chunk], shape: _Shape, zero: int, size: int) -> _Chunks:
     """Positions of all chunks in tables of one shape; empty places read a zero or an identity, and write behind all."""
     k, e, u = shape
     identity, nowhere = zero + 1, zero + 2

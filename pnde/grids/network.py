@@ -15,7 +15,7 @@ from pnde.grids.saddle_point import SaddlePoint
 #: Up to this many buses one product with a small dense matrix beats sums over the branches.
 DENSE_BUSES = 50
 #: Up to this many buses dense factors beat elimination along the branches.
-FACTORED_BUSES = 100
+FACTORED_BUSES = 150
 
 
 @dataclass(frozen=True, eq=False)

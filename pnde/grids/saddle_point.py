@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pnde.grids.elimination import Elimination, Factor
-from pnde.grids.ordering import elimination_order
+from pnde.grids.ordering import CORE, elimination_order
 
 if TYPE_CHECKING:
     from pnde.grids.network import Network
@@ -39,9 +39,14 @@ class SaddlePoint:
     """The system of a network, for arrays of JAX; the order of elimination is found once.
 
     Vectors of the loads, ``(2 L,)``, have P or Re v of all loads, then Q or Im v.
+
+    **Arguments:**
+
+    - `network`: the network.
+    - `core`: how many buses are left to a dense factor.
     """
 
-    def __init__(self, network: Network):
+    def __init__(self, network: Network, core: int = CORE):
         grid = network.grid
         #: all buses but the slack; `loads` is where the loads are among them
         self.buses = np.setdiff1d(np.arange(grid.size), grid.slack)
@@ -76,7 +81,7 @@ class SaddlePoint:
         blocks_of(pairs)
         samples = [self._system(voltage, own, weight) for weight in weights]
         diagonal, blocks = (np.stack([sample[k] for sample in samples]) for k in (1, 2))
-        order = elimination_order(diagonal, blocks, pairs)
+        order = elimination_order(diagonal, blocks, pairs, core)
         self.elimination = Elimination(len(self.buses), order, pairs)
         blocks_of(self.elimination.pairs)
 
