@@ -9,7 +9,7 @@ is dense.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +107,13 @@ class Elimination:
 
     def factor(self, diagonal: Any, blocks: Any) -> Factor:
         """L and D of the matrix with these blocks, ``(N, k, k)`` and ``(pairs, k, k)``."""
+        return _state_by_state(self._factor)(diagonal, blocks)
+
+    def solve(self, factor: Factor, right: Any) -> Any:
+        """A⁻¹ b for b ``(N, k)``."""
+        return _state_by_state(self._solve)(factor, right)
+
+    def _factor(self, diagonal: Any, blocks: Any) -> Factor:
         import jax.numpy as jnp
         from jax import lax
 
@@ -130,8 +137,7 @@ class Elimination:
 
         return Factor(lower, inverse, lu_factor(whole))
 
-    def solve(self, factor: Factor, right: Any) -> Any:
-        """A⁻¹ b for b ``(N, k)``."""
+    def _solve(self, factor: Factor, right: Any) -> Any:
         import jax.numpy as jnp
         from jax import lax
         from jax.scipy.linalg import lu_solve
@@ -155,6 +161,42 @@ class Elimination:
         x = jnp.zeros_like(y).at[self._core].set(of_core)
         x, _ = lax.scan(backward, x, (self._chunks, factor.lower, scaled), reverse=True)
         return x[:-1]
+
+
+def _state_by_state(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, of which `jax.vmap` on a CPU takes one state after the other, and elsewhere all at once.
+
+    The blocks of one state stay in the cache of a core, those of eight do not: twice to three times the time for 2869
+    buses.
+    """
+    import jax
+    from jax.custom_batching import custom_vmap
+
+    call = custom_vmap(function)
+
+    @call.def_vmap
+    def batch(size: int, batched: Any, *arguments: Any) -> Any:
+        leaves, tree = jax.tree.flatten(arguments)
+        varies = jax.tree.leaves(batched)
+
+        def one(own: list[Any], shared: list[Any]) -> Any:
+            own, shared = list(own), list(shared)
+            merged = [own.pop(0) if each else shared.pop(0) for each in varies]
+            return call(*jax.tree.unflatten(tree, merged))
+
+        def in_turn(own: list[Any], shared: list[Any]) -> Any:
+            return jax.lax.map(lambda own: one(own, shared), own)
+
+        def at_once(own: list[Any], shared: list[Any]) -> Any:
+            axes = jax.tree.map(lambda each: 0 if each else None, jax.tree.unflatten(tree, varies))
+            return jax.vmap(function, in_axes=axes)(*arguments)
+
+        own = [leaf for leaf, each in zip(leaves, varies, strict=True) if each]
+        shared = [leaf for leaf, each in zip(leaves, varies, strict=True) if not each]
+        found = jax.lax.platform_dependent(own, shared, cpu=in_turn, default=at_once)
+        return found, jax.tree.map(lambda _: True, found)
+
+    return call
 
 
 class _Column(NamedTuple):
