@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 from test_network import along_branches, with_constant_currents
 
+import pnde
+from pnde.engines import get
+from pnde.engines.jax import portions
+from pnde.engines.jax.fields import error_as
 from pnde.engines.jax.laws import jacobian
 from pnde.engines.jax.portions import block_size
 from pnde.engines.jax.projection import condition, factorise, project, rank_margin
 from pnde.engines.jax.structures.branches import BranchFactor
 from pnde.errors import ConstraintError
-from pnde.grids import Grid
+from pnde.grids import Grid, network
+from pnde.grids.saddle_point import SaddlePoint
 from pnde.laws import PowerBalance
 from pnde.systems import PowerGrid
 
@@ -105,6 +110,29 @@ def test_the_order_is_found_without_the_state(pair):
     """Programs are known by the grid alone, not by tables that follow from it."""
     fields = [field.name for field in dataclasses.fields(pair[0].constraint.structure)]
     assert fields == ["grid"]
+
+
+@pytest.mark.slow
+def test_data_training_and_forecast_of_a_large_grid(monkeypatch):
+    """As a user has them, with the 14-bus grid called a large one and a portion of states as small as possible."""
+    monkeypatch.setattr(network, "FACTORED_BUSES", 0)
+    monkeypatch.setattr(network, "SaddlePoint", partial(SaddlePoint, core=2))
+    monkeypatch.setattr(portions, "_AT_ONCE", 1)
+    system = PowerGrid("ieee14")
+    data = system.simulate(trajectories=3, t_end=1.2, dt=0.1, seed=3)
+    law = get("jax").law(system.constraint, data["u"].values.reshape(-1, 28), np.zeros(39))
+    np.testing.assert_allclose(law, np.tile(system.constraint.target, (39, 1)), atol=1e-12)
+    run = pnde.train(data, epochs=1, width=8, batch_size=4, progress=False)
+    forecast = run.rollout()
+    assert float(forecast["constraint_error"].max()) < 1e-12
+    assert not forecast["status"].any()
+
+
+def test_its_errors_are_those_of_qr(pair):
+    """What is told of nearly dependent rows: 1/κ(G), and not its square."""
+    laws = [system.constraint for system in pair]
+    assert [error_as(law, None, "cholesky") for law in laws] == ["cholesky", "qr"]
+    assert error_as(laws[1], np.eye(28), "cholesky") == "cholesky"
 
 
 def test_blocks_of_states_fit_into_memory():

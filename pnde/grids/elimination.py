@@ -105,6 +105,12 @@ class Elimination:
         ).reshape(len(core), len(core))
         self.size = size
 
+    @property
+    def factor_size(self) -> int:
+        """How many numbers a `Factor` of 4 × 4 blocks holds."""
+        blocks = self._chunks.entries.size + self._chunks.pivots.size + len(self._core) ** 2
+        return 16 * blocks
+
     def factor(self, diagonal: Any, blocks: Any) -> Factor:
         """L and D of the matrix with these blocks, ``(N, k, k)`` and ``(pairs, k, k)``."""
         return _state_by_state(self._factor)(diagonal, blocks)

@@ -133,7 +133,7 @@ class JaxTraining:
             what = f"the law {model.constraint.label!r}"
             check_rows(
                 rcond,
-                model.config.projection.method,
+                fields.error_as(model.constraint, model.metric, model.config.projection.method),
                 what,
                 best=lambda: _best_condition(model, train, int(jnp.argmin(rcond))),
             )
