@@ -11,6 +11,7 @@ its own current adds: the diagonal blocks alone depend on the state.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,39 +52,39 @@ class SaddlePoint:
         #: all buses but the slack; `loads` is where the loads are among them
         self.buses = np.setdiff1d(np.arange(grid.size), grid.slack)
         self.loads = np.searchsorted(self.buses, grid.loads)
+        self._others = np.setdiff1d(np.arange(len(self.buses)), self.loads)
         matrix = grid.admittance()[self.buses][:, self.buses].tocoo()
         of_loads = np.isin(matrix.row, self.loads)
         self._rows, self._columns = matrix.row[of_loads], matrix.col[of_loads]
         self._values = matrix.data[of_loads]
-        entries = dict(
-            zip(
-                zip(self._rows.tolist(), self._columns.tolist(), strict=True),
-                self._values,
-                strict=True,
-            )
-        )
-        pairs = sorted({(min(pair), max(pair)) for pair in entries if pair[0] != pair[1]})
-        self._own = _real(np.array([entries[j, j] for j in self.loads.tolist()]))
-
-        def blocks_of(pairs: list[tuple[int, int]]) -> None:
-            self._i, self._j = (np.array(ends, int) for ends in zip(*pairs, strict=True))
-            self._forth = _real(np.array([entries.get((i, j), 0) for i, j in pairs]))
-            self._back = _real(np.array([entries.get((j, i), 0) for i, j in pairs]))
+        places = zip(self._rows.tolist(), self._columns.tolist(), strict=True)
+        self._entries = dict(zip(places, self._values, strict=True))
+        self._own = self._numbers((j, j) for j in self.loads.tolist())
+        pairs = sorted({(min(pair), max(pair)) for pair in self._entries if pair[0] != pair[1]})
+        self._couple(pairs)
 
         # Pivots are tried at v = 1, for the projection and for loads that follow the sources: other voltages turn and
         # stretch what a load's own current adds, which is small beside Y.
         voltage = grid.state(np.ones(grid.size))
-        current = grid.state(
-            np.conj(grid.buses.active + 1j * grid.buses.reactive + grid.buses.current)
-        )
-        own = network.own_terms(current, network.direction(voltage))
+        injected = grid.buses.active + 1j * grid.buses.reactive + grid.buses.current
+        own = network.own_terms(grid.state(np.conj(injected)), network.direction(voltage))
         weights = [np.ones(2 * grid.size), self.of_loads(grid)]
-        blocks_of(pairs)
         samples = [self._system(voltage, own, weight) for weight in weights]
         diagonal, blocks = (np.stack([sample[k] for sample in samples]) for k in (1, 2))
         order = elimination_order(diagonal, blocks, pairs, core)
         self.elimination = Elimination(len(self.buses), order, pairs)
-        blocks_of(self.elimination.pairs)
+        self._couple(self.elimination.pairs)
+
+    def _couple(self, pairs: list[tuple[int, int]]) -> None:
+        """Have the blocks of the pairs (i, j) in this order."""
+        self._i, self._j = np.array(pairs, int).reshape(-1, 2).T
+        self._forth = self._numbers(pairs)
+        self._back = self._numbers((j, i) for i, j in pairs)
+
+    def _numbers(self, places: Iterable[tuple[int, int]]) -> np.ndarray:
+        """Y at these places, as matrices on real and imaginary part, ``(..., 2, 2)``; 0 in rows of no load."""
+        z = np.array([self._entries.get(place, 0) for place in places], complex)
+        return np.stack([np.stack([z.real, -z.imag], -1), np.stack([z.imag, z.real], -1)], -2)
 
     def of_loads(self, grid: Any) -> np.ndarray:
         """The W with which the loads alone move, ``(2 N,)``."""
@@ -143,18 +144,17 @@ class SaddlePoint:
 
         a, b = (x[:size][self.buses][self.loads] for x in (voltage, xp.roll(voltage, -size)))
         turn = xp.stack([xp.stack([a, b], axis=-1), xp.stack([b, -a], axis=-1)], axis=-2)
-        stretched = xp.asarray(stretch[self.loads], dtype=dtype)
-        scale = turn * (stretched / (a * a + b * b))[:, None, None]
+        of_loads = stretch[self.loads]
+        scale = turn * (xp.asarray(of_loads, dtype=dtype) / (a * a + b * b))[:, None, None]
+        fixed = xp.asarray(self._own * of_loads[:, None, None], dtype=dtype)
         current = xp.stack([xp.stack(row, axis=-1) for row in own], axis=-2)
-        fixed = over.asarray(self._own) * stretch[self.loads][:, None, None]
-        rows = (xp.asarray(fixed, dtype=dtype) + _product(scale, current)) * xp.asarray(
-            root[self.loads], dtype=dtype
-        )[:, None, :]
+        columns = xp.asarray(root[self.loads], dtype=dtype)[:, None, :]
+        rows = (fixed + _product(scale, current)) * columns
         minus, empty = xp.zeros_like(rows) - xp.eye(2, dtype=dtype)[None], xp.zeros_like(rows)
-        of_loads = _blocks(xp, minus, xp.swapaxes(rows, 1, 2), rows, empty)
-        others = -np.broadcast_to(np.eye(4), (len(self.buses) - len(self.loads), 4, 4))
-        order = np.argsort(np.r_[self.loads, np.setdiff1d(np.arange(len(self.buses)), self.loads)])
-        diagonal = xp.concatenate([of_loads, xp.asarray(others, dtype=dtype)])[order]
+        loads = _blocks(xp, minus, xp.swapaxes(rows, 1, 2), rows, empty)
+        alone = np.zeros((len(self._others), 4, 4)) - np.eye(4)
+        diagonal = xp.concatenate([loads, xp.asarray(alone, dtype=dtype)])
+        diagonal = diagonal[np.argsort(np.concatenate([self.loads, self._others]))]
 
         forth = self._forth * (stretch[self._i][:, None, None] * root[self._j][:, None, :])
         back = self._back * (stretch[self._j][:, None, None] * root[self._i][:, None, :])
@@ -170,11 +170,6 @@ class SaddlePoint:
         from jax.ops import segment_sum
 
         return segment_sum(squares * weight[self._columns], self._rows, len(self.buses))
-
-
-def _real(z: np.ndarray) -> np.ndarray:
-    """z as a matrix on real and imaginary part, ``(..., 2, 2)``."""
-    return np.stack([np.stack([z.real, -z.imag], -1), np.stack([z.imag, z.real], -1)], -2)
 
 
 def _pairs(x: Any) -> Any:
