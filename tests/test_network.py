@@ -17,6 +17,7 @@ from pnde.engines.jax.structures.network import NetworkJacobian
 from pnde.grids import complete, operation_point, read_grid
 from pnde.grids.network import DENSE_BUSES
 from pnde.grids.power import constant_power_jacobian
+from pnde.grids.saddle_point import SaddlePoint
 from pnde.laws import PowerBalance
 
 
@@ -29,10 +30,17 @@ def with_constant_currents():
     return dataclasses.replace(grid, buses=dataclasses.replace(grid.buses, current=current))
 
 
+def along_branches(law):
+    """The law with the way of a grid of many buses; two of them are left to the dense core."""
+    law.structure.__dict__["saddle_point"] = SaddlePoint(law.structure, core=2)
+    return law
+
+
 CASES = {
     "ieee14": lambda: read_grid("ieee14"),
     "ieee118": lambda: read_grid(Path(__file__).parent / "grids/data/ieee118.m"),
     "constant currents": with_constant_currents,
+    "along branches": with_constant_currents,
 }
 
 
@@ -51,6 +59,8 @@ def case(request):
     """A law, a state off its manifold, a velocity, an offset."""
     grid = complete(CASES[request.param]())
     law, random = PowerBalance(grid), np.random.default_rng(0)
+    if request.param == "along branches":
+        law = along_branches(law)
     u = grid.state(operation_point(grid)) + 0.02 * random.normal(size=2 * grid.size)
     m = 2 * len(grid.loads) + 2 * len(grid.slack)
     return law, u, random.normal(size=u.size), random.normal(size=m)

@@ -4,8 +4,9 @@
     flow = pnde.grids.load_flow(grid)
     voltage = pnde.grids.operation_point(grid)
 
-The laws of a grid are `PowerBalance`. Everything here is NumPy; SciPy and pandapower are imported when first used. A
-network of PowerDynamics.jl, with machines and controllers of any kind, is taken by `from_powerdynamics`.
+The laws of a grid are `PowerBalance`. Everything here is NumPy, but for the elimination of large grids, which is JAX;
+JAX, SciPy and pandapower are imported when first used. A network of PowerDynamics.jl, with machines and
+controllers of any kind, is taken by `from_powerdynamics`.
 """
 
 from pnde.grids.case import CaseTables

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pnde.grids.grid import Grid
+from pnde.grids.power import constant_power_jacobian
+from pnde.grids.saddle_point import SaddlePoint
 
 #: Up to this many buses one product with a small dense matrix beats sums over the branches.
 DENSE_BUSES = 50
+#: Up to this many buses dense factors beat elimination along the branches.
+FACTORED_BUSES = 150
 
 
+@dataclass(frozen=True, eq=False)
 class Network:
     """A grid as index arrays and constants, for arrays of any kind (NumPy, JAX).
 
@@ -30,34 +37,64 @@ class Network:
     - `grid`: the grid.
     """
 
-    def __init__(self, grid: Grid):
-        self.grid = grid
-        self.size = grid.size
-        self.loads = grid.loads
-        #: power of constant-current loads at |v| = 1, active and reactive, p.u., ``(N,)`` each;
-        #: None where there are none
-        self.constant_current = _parts(grid.buses.current) if grid.buses.current.any() else None
-        #: positions of the slack's voltages in the state, ``(2 S,)``
-        self.pinned = np.concatenate([grid.slack, grid.slack + grid.size])
-        matrix = grid.admittance()
-        adjoint = matrix.conj().T.tocsr()
-        adjoint.sort_indices()
-        small = grid.size <= DENSE_BUSES
-        self.admittance = (_Dense if small else _Sparse)(matrix)
-        self.adjoint = (_Dense if small else _Sparse)(adjoint)
-        between = matrix[self.loads]
-        #: conductance and susceptance between load buses, ``(L, L)``
-        self.between = _parts(between[:, self.loads].toarray())
-        free = np.setdiff1d(np.arange(grid.size), grid.slack)
-        two_hops = (between[:, free] @ between[:, free].conj().T).toarray()
-        twice = [
-            np.tile(part, (2, 2))
-            for matrix in (two_hops, between[:, self.loads].toarray())
-            for part in _parts(matrix)
-        ]
-        #: real and imaginary part of Σₖ Y_jk conj(Y_lk) over all buses k but the slack, those of
-        #: Y_jl, and those of Y_lj, ``(2 L, 2 L)`` each, for P and Q
-        self.gram_constants = (*twice, twice[2].T.copy(), twice[3].T.copy())
+    grid: Grid
+
+    @property
+    def size(self) -> int:
+        return self.grid.size
+
+    @property
+    def loads(self) -> np.ndarray:
+        return self.grid.loads
+
+    @cached_property
+    def pinned(self) -> np.ndarray:
+        """Positions of the slack's voltages in the state, ``(2 S,)``."""
+        return np.concatenate([self.grid.slack, self.grid.slack + self.size])
+
+    @cached_property
+    def constant_currents(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Power of constant-current loads at |v| = 1, active and reactive, p.u., ``(N,)`` each; None without any."""
+        return _parts(self.grid.buses.current) if self.grid.buses.current.any() else None
+
+    @cached_property
+    def admittance(self) -> _Dense | _Sparse:
+        """x ↦ Y x"""
+        return self._product(self.grid.admittance())
+
+    @cached_property
+    def adjoint(self) -> _Dense | _Sparse:
+        """x ↦ Yᴴ x"""
+        matrix = self.grid.admittance().conj().T.tocsr()
+        matrix.sort_indices()
+        return self._product(matrix)
+
+    def _product(self, matrix: Any) -> _Dense | _Sparse:
+        return (_Dense if self.size <= DENSE_BUSES else _Sparse)(matrix)
+
+    @cached_property
+    def saddle_point(self) -> SaddlePoint | None:
+        """The sparse way to factor the law of a grid with many buses; None for one with few."""
+        return SaddlePoint(self) if self.size > FACTORED_BUSES else None
+
+    @cached_property
+    def between(self) -> tuple[np.ndarray, np.ndarray]:
+        """Conductance and susceptance between load buses, ``(L, L)``."""
+        return _parts(self.grid.admittance()[self.loads][:, self.loads].toarray())
+
+    @cached_property
+    def gram_constants(self) -> tuple[np.ndarray, ...]:
+        """What the Gram matrix of the loads' rows is made of, ``(2 L, 2 L)`` each, for P and Q.
+
+        Real and imaginary part of Σₖ Y_jk conj(Y_lk) over all buses k but the slack, those of
+        Y_jl, and those of Y_lj.
+        """
+        of_loads = self.grid.admittance()[self.loads]
+        free = np.setdiff1d(np.arange(self.size), self.grid.slack)
+        two_hops = (of_loads[:, free] @ of_loads[:, free].conj().T).toarray()
+        matrices = (*_parts(two_hops), *self.between)
+        twice = [np.tile(part, (2, 2)) for part in matrices]
+        return (*twice, twice[2].T.copy(), twice[3].T.copy())
 
     def halves(self, x: Any) -> tuple[Any, Any]:
         """Real and imaginary parts ``(N,)`` of ``(2 N,)``."""
@@ -75,7 +112,7 @@ class Network:
     def constant_power(self, voltage: Any, current: Any) -> tuple[Any, Any]:
         """What the set-points prescribe: `power` without that of constant-current loads."""
         p, q = self.power(voltage, current)
-        if self.constant_current is None:
+        if self.constant_currents is None:
             return p, q
         (a, b), (i, j) = self.halves(voltage), self._constant_current(voltage)
         magnitude = (a * a + b * b) ** 0.5
@@ -83,7 +120,7 @@ class Network:
 
     def direction(self, voltage: Any) -> Any:
         """v / |v|, ``(2 N,)``: how |v| grows with the state; None without constant currents."""
-        if self.constant_current is None:
+        if self.constant_currents is None:
             return None
         a, b = self.halves(voltage)
         magnitude = (a * a + b * b) ** 0.5
@@ -112,6 +149,44 @@ class Network:
         blocks = self._blocks(voltage, current, _parts(every), self.loads[:, None] == buses)
         pins = np.eye(2 * self.size)[self.pinned]
         return xp.concatenate([blocks, xp.asarray(pins, dtype=voltage.dtype)])
+
+    def solve_loads(self, voltage: Any, current: Any, change: Any) -> Any:
+        """The loads' velocities ``(2 L,)`` at which their powers change as asked for, ``(2 L,)``.
+
+        **Raises:** `RuntimeError` or `numpy.linalg.LinAlgError` for NumPy's arrays where there are none.
+        """
+        xp = voltage.__array_namespace__()
+        if self.saddle_point is None:
+            return xp.linalg.solve(self.load_matrix(voltage, current), change)
+        following = np.concatenate([self.loads, self.loads + self.size])
+        if isinstance(voltage, np.ndarray):
+            from scipy.sparse.linalg import splu
+
+            matrix = constant_power_jacobian(self.grid, self.grid.voltage(voltage))
+            return splu(matrix[following][:, following].tocsc()).solve(change)
+        import jax
+        import jax.numpy as jnp
+
+        saddle, direction = self.saddle_point, self.direction(voltage)
+        held = jax.lax.stop_gradient((voltage, self.own_terms(current, direction)))
+        of = saddle.factor(*held, saddle.of_loads(self.grid))
+
+        def changed(w: Any) -> Any:
+            velocity = jnp.zeros_like(voltage).at[following].set(w, unique_indices=True)
+            return self.rate(voltage, current, direction, velocity)[: len(following)]
+
+        def solved(apply: Any, solve: Any, b: Any) -> Any:
+            def improved(_: int, x: Any) -> Any:
+                return x + solve(of, b - apply(x))
+
+            return jax.lax.fori_loop(0, 2, improved, jnp.zeros_like(b))
+
+        return jax.lax.custom_linear_solve(
+            changed,
+            change,
+            lambda apply, b: solved(apply, saddle.velocities, b),
+            lambda apply, b: solved(apply, saddle.transposed, b),
+        )
 
     def load_matrix(self, voltage: Any, current: Any) -> Any:
         """The derivative of the loads' powers by the loads' voltages, ``(2 L, 2 L)``."""
@@ -151,8 +226,8 @@ class Network:
 
     def _constant_current(self, like: Any) -> tuple[Any, Any]:
         xp = like.__array_namespace__()
-        assert self.constant_current is not None
-        i, j = self.constant_current
+        assert self.constant_currents is not None
+        i, j = self.constant_currents
         return xp.asarray(i, dtype=like.dtype), xp.asarray(j, dtype=like.dtype)
 
     def _select(self, p: Any, q: Any, x: Any) -> Any:

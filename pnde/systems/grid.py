@@ -145,7 +145,7 @@ class PowerGrid(System):
         still = xp.zeros(2 * self.grid.size - len(self._moving), dtype=u.dtype)
         moved = xp.concatenate([of_sources, still])[self._order]
         change = network.rate(u, current, network.direction(u), moved)[: len(self._following)]
-        of_loads = -xp.linalg.solve(network.load_matrix(u, current), change)
+        of_loads = -network.solve_loads(u, current, change)
         return xp.concatenate([of_sources, of_loads, still[len(of_loads) :]])[self._order]
 
     def initial(self, rng: np.random.Generator, count: int, variant: Variant) -> np.ndarray:
@@ -172,7 +172,7 @@ class PowerGrid(System):
             miss = (network.rows(u, current) - self.constraint.target)[:loads]
             if np.abs(miss).max() < 1e-12:
                 break
-            u[self._following] -= np.linalg.solve(network.load_matrix(u, current), miss)
+            u[self._following] -= network.solve_loads(u, current, miss)
         u[network.pinned] = self.constraint.target[loads:]
         return u
 

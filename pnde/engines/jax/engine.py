@@ -18,6 +18,7 @@ from pnde.engines.jax.devices import check_device, on_device_of
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.numerics import numerics
+from pnde.engines.jax.portions import block_size, in_portions
 from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.retraction import is_on_manifold, retract
@@ -26,8 +27,6 @@ from pnde.engines.jax.training import JaxTraining, batch_loss, can_guard, on_dev
 from pnde.engines.rank import rank_margin
 from pnde.laws import Constraint
 from pnde.models import Model, Weights
-
-_BLOCK = 1024  # states of which a law is evaluated at a time
 
 
 class JaxEngine:
@@ -242,7 +241,7 @@ def _rollout(model, settings, parameters, u0, times, c):
         )
         if not constrained:
             return solution
-        rank = jax.vmap(lambda u, t: _rank_margin(model, u, t))(solution.u, times)
+        rank = in_portions(lambda t, u: _rank_margin(model, u, t), times, solution.u)
         singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
         status = solution.status
         if settings.retract != "never":
@@ -276,10 +275,11 @@ def _float64(array: np.ndarray) -> jax.Array:
 
 def _blocks(*arrays: np.ndarray) -> Iterator[list[jax.Array]]:
     """Rows of the arrays in blocks of one shape, the last filled up with rows again: one program serves any number."""
-    whole = max(1, -(-len(arrays[0]) // _BLOCK)) * _BLOCK
+    block = block_size(*arrays[0].shape)
+    whole = max(1, -(-len(arrays[0]) // block)) * block
     filled = [np.resize(array, (whole, *array.shape[1:])) for array in arrays]
-    for i in range(0, whole, _BLOCK):
-        yield [_float64(array[i : i + _BLOCK]) for array in filled]
+    for i in range(0, whole, block):
+        yield [_float64(array[i : i + block]) for array in filled]
 
 
 def _grid(times: np.ndarray, count: int, dtype: Any) -> jax.Array:

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
 from pnde.engines.jax.order import after
 from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
+from pnde.laws import Constraint
 from pnde.models import Model, Weights
 
 Parameters = list[tuple[Array, Array]]
@@ -121,6 +122,12 @@ def condition_of(
     assert model.constraint is not None
     G, W = jacobian(model.constraint, u, t), inverse_metric(model.metric, u)
     return condition(factorise(G, W, method or model.config.projection.method))
+
+
+def error_as(constraint: Constraint, metric: Any, method: str) -> str:
+    """The method whose rounding errors a projection has: elimination along branches is like QR."""
+    along_branches = getattr(constraint.structure, "saddle_point", None) is not None
+    return "qr" if method == "cholesky" and along_branches and np.ndim(metric) < 2 else method
 
 
 def _projected(model, t, u, v, c):

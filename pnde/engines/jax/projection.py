@@ -16,8 +16,6 @@ factor of S is computed once. The same operation gives the pseudo-inverse, and t
 
 from __future__ import annotations
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -62,7 +60,7 @@ def project(
         offset = jnp.zeros_like(jax.eval_shape(G.apply, v))
     if factor is None:
         factor = factorise(G, W, method)
-        if not any(isinstance(x, jax.core.Tracer) for x in (v, offset, factor.rcond)):
+        if not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((v, offset, factor))):
             check_rows(condition(factor), method)
     return _decompose(G, W, v, offset, factor)[0]
 
@@ -84,7 +82,8 @@ def factorise(G: AbstractJacobian, W: InverseMetric, method: str) -> AbstractFac
 
 def condition(factor: AbstractFactor) -> Float[Array, ""]:
     """An estimate of 1/κ of the matrix that was factored; 0 where the factorisation failed."""
-    return jnp.where(jnp.isfinite(factor.rcond), factor.rcond, 0)
+    rcond = factor.condition()
+    return jnp.where(jnp.isfinite(rcond), rcond, 0)
 
 
 def _decompose(
@@ -111,7 +110,7 @@ def _decompose(
         return jnp.concatenate(factor.decompose(G, W, right[:n], -right[n:]))
 
     def transpose_solve(_, right):
-        return jax.linear_transpose(partial(solve, None), right)(right)[0]
+        return jnp.concatenate(factor.transposed(G, W, right[:n], right[n:]))
 
     x = jax.lax.custom_linear_solve(system, jnp.concatenate([v, -b]), solve, transpose_solve)
     return x[:n], x[n:]

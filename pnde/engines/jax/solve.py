@@ -16,6 +16,7 @@ from jaxtyping import Array, Int
 
 from pnde.config import SolverConfig, TrainingSolverConfig
 from pnde.engines import Status
+from pnde.engines.jax.portions import in_portions
 from pnde.engines.jax.replaying import Replay
 
 SOLVERS: dict[str, Any] = {
@@ -129,7 +130,8 @@ def solve(
     finite = jnp.all(jnp.isfinite(ys))
     u = ys.at[0].set(u0)  # known even if no step succeeds
     if retraction is not None and settings.retract != "never":
-        u = jax.vmap(retraction, in_axes=(0, 0, None))(times, u, args)
+        back: Retraction = retraction
+        u = in_portions(lambda t, u: back(t, u, args), times, u)
     status = _status(counted.result, finite)
     if domain is not None:
         # The last step ends outside, and another may leap over a border: of its states those outside are not known.

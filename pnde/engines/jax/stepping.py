@@ -110,6 +110,16 @@ def slot_bytes(model: Model, u: Array) -> int:
     return 2 * evaluations * u.shape[0] * sum(model.layer_sizes) * u.dtype.itemsize
 
 
+def _factor_bytes(model: Model, u: Array) -> int:
+    """What the factors of a step's projections need, kept for their derivatives; it counts for a large grid alone."""
+    structure = None if model.constraint is None else model.constraint.structure
+    saddle = getattr(structure, "saddle_point", None)
+    if saddle is None or model.config.method == "nde":
+        return 0
+    evaluations = SOLVERS[model.config.solver.solver].tableau.num_stages
+    return evaluations * u.shape[0] * saddle.elimination.factor_size * u.dtype.itemsize
+
+
 class Slots:
     """How many slots the steps of training get: as few as are needed, for an unused one costs memory traffic too.
 
@@ -135,7 +145,7 @@ class Slots:
         settings = model.config.solver
         if not is_explicit(settings) or settings.adjoint == "backsolve" or segments.grid.ndim > 1:
             return cls(0)
-        room = cls._MEMORY // slot_bytes(model, segments.u)
+        room = cls._MEMORY // (slot_bytes(model, segments.u) + _factor_bytes(model, segments.u))
         return cls(min(room, settings.max_steps), recent)
 
     def too_few(self, status: int) -> bool:

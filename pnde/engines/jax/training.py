@@ -131,7 +131,7 @@ class JaxTraining:
             starts = [_conditions(model, batch.start, batch.u[:, 0]) for batch in self._train]
             check_rows(
                 jnp.concatenate(starts),
-                model.config.projection.method,
+                fields.error_as(model.constraint, model.metric, model.config.projection.method),
                 f"the law {model.constraint.label!r}",
                 best=lambda segment: _best_condition(model, train, segment),
             )

@@ -1,1 +1,1 @@
-"""Constraint Jacobians as linear operators: dense, rods, network."""
+"""Constraint Jacobians as linear operators: dense, rods, network, branches."""

@@ -9,9 +9,9 @@ from jaxtyping import Array, Float
 
 from pnde.engines.jax.order import after
 from pnde.engines.jax.structures.jacobian import (
-    AbstractFactor,
     AbstractJacobian,
     InverseMetric,
+    MeasuredFactor,
     weigh,
 )
 
@@ -35,7 +35,7 @@ class DenseJacobian(AbstractJacobian):
         return QR.of(self.matrix, W) if method == "qr" else Cholesky.of(self.matrix, W)
 
 
-class Division(AbstractFactor):
+class Division(MeasuredFactor):
     """S of a law with one row is a number."""
 
     s: Float[Array, ""]
@@ -51,7 +51,7 @@ class Division(AbstractFactor):
         return b / self.s
 
 
-class Cholesky(AbstractFactor):
+class Cholesky(MeasuredFactor):
     """S = D⁻¹ L Lᵀ D⁻¹, with D scaling the rows of G to length one, which is exact and costs nothing.
 
     Its error grows with κ(DG)².
@@ -80,7 +80,7 @@ class Cholesky(AbstractFactor):
         return self.scale * solve_triangular(self.lower, y, lower=True, trans=1)
 
 
-class QR(AbstractFactor):
+class QR(MeasuredFactor):
     """C ᵀGᵀD = Q R with W = C Cᵀ. Applies Q, so the error of p grows with κ(G) and not with its square.
 
     (The paper's Appendix C uses R alone, the semi-normal equations, whose error can still grow with κ².)
@@ -115,7 +115,7 @@ class QR(AbstractFactor):
         return p, self.scale * solve_triangular(self.r, y)
 
 
-class Truncated(AbstractFactor):
+class Truncated(MeasuredFactor):
     """S⁺ for a G whose rows are dependent: CᵀGᵀD = U Σ Vᵀ, singular values below rounding left out.
 
     With S⁺ in the place of S⁻¹ the rule of `projection` is the closed-form derivative of the pseudo-inverse

@@ -5,11 +5,10 @@ a network) is a subclass of `AbstractJacobian` that gives these at less than the
 derivatives are taken with respect to, so `apply` has to be linear in them.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float
 
 InverseMetric = Float[Array, " n"] | Float[Array, "n n"] | None
@@ -28,21 +27,22 @@ class AbstractJacobian(eqx.Module):
         """Gᵀ y"""
 
     @abstractmethod
-    def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
+    def factorise(self, W: InverseMetric, method: str) -> "AbstractFactor":
         """A factor of S = G W Gᵀ."""
 
 
 class AbstractFactor(eqx.Module):
-    """A factor of S = G W Gᵀ, kept from the forward pass for every derivative.
+    """A factor of S = G W Gᵀ, kept from the forward pass for every derivative."""
 
-    - `rcond`: the reciprocal condition number, as LAPACK calls it: 1 / κ of what was factored, estimated from its
-        pivots or singular values. 1 is the best there is, the rounding unit ε the worst that can be solved with, and 0
-        or NaN says that the factorisation failed. What was factored is S for Cholesky, and its square root GᵀD for QR
-        and SVD, both with the rows of G scaled to length one. (It is a result, unlike the cut-off of the same name
-        that `jnp.linalg.lstsq` and `pinv` take.)
-    """
+    @abstractmethod
+    def condition(self) -> Float[Array, ""]:
+        """The reciprocal condition number, as LAPACK calls it: an estimate of 1 / κ of what was factored.
 
-    rcond: eqx.AbstractVar[Float[Array, ""]]
+        1 is the best there is, the rounding unit ε the worst that can be solved with, and 0 or NaN says that the
+        factorisation failed. What was factored is S for Cholesky, and its square root GᵀD for QR, SVD and elimination
+        along branches, both with the rows of G scaled to length one. (It is a result, unlike the cut-off `rcond` that
+        `jnp.linalg.lstsq` and `pinv` take.)
+        """
 
     @abstractmethod
     def solve(self, b: Float[Array, " m"]) -> Float[Array, " m"]:
@@ -54,6 +54,25 @@ class AbstractFactor(eqx.Module):
         """The p and λ with v = p + W Gᵀ λ and G p = -b. Linear in v and b."""
         lam = self.solve(G.apply(v) + b)
         return v - weigh(W, G.transpose_apply(lam)), lam
+
+    def transposed(
+        self, G: AbstractJacobian, W: InverseMetric, x: Float[Array, " n"], y: Float[Array, " m"]
+    ) -> tuple[Float[Array, " n"], Float[Array, " m"]]:
+        """The transpose of (v, -b) ↦ (p, λ), which derivatives solve with."""
+
+        def solve(v, right):
+            return self.decompose(G, W, v, -right)
+
+        return jax.linear_transpose(solve, x, y)((x, y))
+
+
+class MeasuredFactor(AbstractFactor):
+    """A factor whose pivots or singular values, as they were found, tell its `condition`."""
+
+    rcond: eqx.AbstractVar[Float[Array, ""]]
+
+    def condition(self):
+        return self.rcond
 
 
 def weigh(W: InverseMetric, x: Float[Array, " n"]) -> Float[Array, " n"]:

@@ -19,8 +19,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.laws import operator
+from pnde.engines.jax.structures.branches import BranchFactor
 from pnde.engines.jax.structures.dense import Cholesky, DenseJacobian
-from pnde.engines.jax.structures.jacobian import AbstractFactor, AbstractJacobian, InverseMetric
+from pnde.engines.jax.structures.jacobian import (
+    AbstractFactor,
+    AbstractJacobian,
+    InverseMetric,
+    MeasuredFactor,
+)
 from pnde.grids.network import Network
 from pnde.laws import Constraint
 
@@ -31,8 +37,9 @@ class NetworkJacobian(AbstractJacobian):
     It is linear in its leaves, which belong together as i = Y v and, where loads have a constant
     current, n = v / |v|.
 
-    A metric other than the identity, and the methods `"qr"` and `"truncated"`, work on the dense
-    matrix: they need all of it.
+    The loads of a large grid are eliminated along the branches (`structures.branches`). On a small
+    one, a metric other than the identity and `"qr"` work on the dense matrix; on any, a full metric
+    and `"truncated"` do: they need all of it.
     """
 
     v: Float[Array, " n"]
@@ -59,6 +66,11 @@ class NetworkJacobian(AbstractJacobian):
         return jnp.concatenate(own) + network.adjoint(through) + pinned
 
     def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
+        saddle, diagonal = self.network.saddle_point, W is None or W.ndim == 1
+        if saddle is not None and diagonal and method != "truncated":
+            own = self.network.own_terms(self.i, self.direction)
+            of_loads = saddle.factor(self.v, own, W)
+            return BranchFactor(jacobian=self, weight=W, loads=of_loads, network=self.network)
         if W is None and method == "cholesky":
             inner = Cholesky.of_gram(self.load_gram())
             return _Eliminated(jacobian=self, inner=inner, rcond=inner.rcond)
@@ -89,7 +101,7 @@ class NetworkJacobian(AbstractJacobian):
         return rows + squares
 
 
-class _Eliminated(AbstractFactor):
+class _Eliminated(MeasuredFactor):
     """Slack columns taken out of G: the loads are projected over the other buses alone.
 
     The slack's velocity is then what its rows ask for, to the last bit, and the matrix that is
@@ -112,7 +124,7 @@ class _Eliminated(AbstractFactor):
         return self.decompose(self.jacobian, None, jnp.zeros_like(self.jacobian.v), b)[1]
 
 
-class _Held(AbstractFactor):
+class _Held(MeasuredFactor):
     """A factor of the dense G, with the rounding error of the slack's velocity removed."""
 
     inner: AbstractFactor

@@ -23,6 +23,7 @@ from pnde.engines.jax.structures.jacobian import (
     AbstractFactor,
     AbstractJacobian,
     InverseMetric,
+    MeasuredFactor,
     weigh,
 )
 from pnde.laws import Constraint, RodsStructure
@@ -71,7 +72,7 @@ class RodsJacobian(AbstractJacobian):
         return jax.vmap(self.transpose_apply)(jnp.eye(self.link.size, dtype=self.link.dtype))
 
 
-class RodsFactor(AbstractFactor):
+class RodsFactor(MeasuredFactor):
     """The block Cholesky factor of S. Its error grows with κ(DG)² for the best row scaling D, as that of the dense one.
 
     (A Cholesky factorisation does not see the scaling of rows, so they are not scaled.)
