@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -9,6 +12,9 @@ from pnde.errors import DataError, shown
 
 from ._checks import first_not_increasing, not_increasing
 from ._columns import Columns
+from ._exogenous import kinds
+from ._inputs import Inputs
+from ._labels import label_text
 from ._numbers import as_numbers
 from ._times import on_one_clock, times_of_variable
 from ._wide import union_of_times
@@ -18,7 +24,7 @@ def on_one_grid(ds: xr.Dataset, columns: Columns) -> xr.Dataset:
     """`ds` with all channels over one dim ``time``, which has every time of each of them.
 
     A channel is a variable over a dim of its own, such as ``x (time_x)`` beside ``v (time_v)``. It is
-    NaN where it has no sample.
+    NaN where it has no sample; an input is there what it is between its samples.
 
     **Raises:** `DataError` where a channel's times do not increase, or are on different clocks.
     """
@@ -59,7 +65,9 @@ def on_one_grid(ds: xr.Dataset, columns: Columns) -> xr.Dataset:
     }
     attributes = {"units": unit, "since": since}
     kept["time"] = xr.Variable("time", grid, {k: v for k, v in attributes.items() if v})
-    return xr.Dataset(variables, kept, ds.attrs)
+    out = xr.Dataset(variables, kept, ds.attrs)
+    own_clock = [name for name in columns.inputs if name in ds and {*ds[name].dims} & {*place}]
+    return out.assign({name: _filled(out, name, grid, columns) for name in own_clock})
 
 
 def _counts_time(ds: xr.Dataset, dim: str) -> bool:
@@ -78,3 +86,34 @@ def _spread(variable: xr.DataArray, dim: str, place: np.ndarray, length: int) ->
     out[..., place] = values
     others = [other for other in variable.dims if other != dim]
     return xr.Variable([*others, "time"], out, variable.attrs)
+
+
+def _filled(ds: xr.Dataset, name: str, grid: np.ndarray, columns: Columns) -> xr.Variable:
+    """An input that has a clock of its own, at all times of the grid from its first sample on.
+
+    Its last value holds if it is held; else it is unknown after it.
+    """
+    variable = ds[name].transpose(..., "time")
+    values = variable.values.reshape(-1, len(grid))
+    table = columns.interpolation
+    kind = table.get(name, "linear") if isinstance(table, Mapping) else table or "linear"
+    (kind,) = kinds(kind, [name], [name])
+    runs = ds[columns.trajectory or "trajectory"] if variable.ndim == 2 else None
+    for row, own in enumerate(values):
+        known = np.isfinite(own)
+        if not known.any():
+            continue
+        label = "0" if runs is None else label_text(runs.values[row])
+        jumps = as_numbers(_jumps_of(columns.jumps, label), "jumps=")
+        w = Inputs.through(own[known][None, :, None], grid[known][None], [kind], jumps[None])
+        first, last = grid[known][[0, -1]]
+        wanted = (grid >= first) & ((grid <= last) | (kind == "held"))
+        own[wanted] = np.where(known, own, w.at(grid[None])[0, :, 0])[wanted]
+    return xr.Variable(variable.dims, values.reshape(variable.shape), variable.attrs)
+
+
+def _jumps_of(jumps: Any, label: str) -> Any:
+    """Those of one trajectory; whether they fit the data is seen when the inputs are declared."""
+    if isinstance(jumps, Mapping):
+        jumps = {label_text(known): own for known, own in jumps.items()}.get(label)
+    return [] if jumps is None else jumps

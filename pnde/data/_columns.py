@@ -24,15 +24,30 @@ class Columns:
     """What the caller said of the columns (variables, arrays) of a source; `None` is left to the reader.
 
     **Attributes:** `states`: names to be read as states, in this order; `time`, `trajectory`: the
-    names of the one with the times, and of the one with the trajectories' names.
+    names of the one with the times, and of the one with the trajectories' names; `inputs`,
+    `parameters`: names to be read as these; `interpolation`, `jumps`: of inputs that are sampled at
+    times of their own, see `pnde.data.assign_roles`.
     """
 
     states: tuple[str, ...] | None = None
     time: str | None = None
     trajectory: str | None = None
+    inputs: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    interpolation: Any = None
+    jumps: Any = None
 
     @classmethod
-    def make(cls, states: Any = None, time: Any = None, trajectory: Any = None) -> Columns:
+    def make(
+        cls,
+        states: Any = None,
+        time: Any = None,
+        trajectory: Any = None,
+        inputs: Any = None,
+        parameters: Any = None,
+        interpolation: Any = None,
+        jumps: Any = None,
+    ) -> Columns:
         """The choice, checked. **Raises:** `DataError` where it is no name, or names one twice."""
         if states is not None:
             if isinstance(states, str) or not isinstance(states, Sequence) or not states:
@@ -40,19 +55,26 @@ class Columns:
                     f"states= is a list of names, such as ['x', 'v'], not {shown(states)}"
                 )
             states = tuple(str(name) for name in states)
-            twice = first_twice([*states, *(name for name in (time, trajectory) if name)])
-            if twice is not None:
-                raise DataError(f"the column {shown(twice)} is asked for twice")
+        inputs, parameters = names_in(inputs, "inputs"), names_in(parameters, "parameters")
+        asked = [*(states or ()), *inputs, *parameters, *(n for n in (time, trajectory) if n)]
+        twice = first_twice(asked)
+        if twice is not None:
+            raise DataError(f"the column {shown(twice)} is asked for twice")
         for word, name in (("time", time), ("trajectory", trajectory)):
             if name is not None and not isinstance(name, str):
                 raise DataError(f"{word}= is the name of a column, not {shown(name)}")
-        return cls(states, time, trajectory)
+        return cls(states, time, trajectory, inputs, parameters, interpolation, jumps)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """States, inputs and parameters, as far as they are named."""
+        return (*(self.states or ()), *self.inputs, *self.parameters)
 
     def chosen(self, held: Collection[str], what: str = "column") -> list[str] | None:
-        """The names to be read as states, or `None` for all; `DataError` where one is not held."""
-        for name in self.states or ():
+        """The names of states, inputs and parameters, or `None` for all; `DataError` where one is not held."""
+        for name in self.named:
             _check_held(name, held, what)
-        return None if self.states is None else list(self.states)
+        return None if self.states is None else list(self.named)
 
     def time_among(self, held: Collection[str], what: str = "column") -> str | None:
         """The name that holds the times, or `None`.
@@ -80,9 +102,22 @@ class Columns:
         return [name for word in _SPLITS for name in read if name.casefold() == word]
 
     def _others(self, held: Collection[str]) -> list[str]:
-        """The names that are not asked for as states."""
-        states = frozenset(self.states or ())
-        return [name for name in held if name not in states]
+        """The names that are not asked for as states, inputs or parameters."""
+        named = frozenset(self.named)
+        return [name for name in held if name not in named]
+
+
+def names_in(names: Any, word: str) -> tuple[str, ...]:
+    """A name or a list of names, as `word=` takes it."""
+    if isinstance(names, str):
+        return (names,)
+    if names is None:
+        return ()
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise DataError(
+            f"{word}= is a name or a list of names, such as ['F', 'G'], not {shown(names)}"
+        )
+    return tuple(names)
 
 
 def _check_held(name: str, held: Collection[str], what: str) -> str:

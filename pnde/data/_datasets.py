@@ -11,9 +11,12 @@ from pnde.errors import DataError, brief, listed, nearest, shown
 
 from ._channels import on_one_grid
 from ._columns import Columns
+from ._exogenous import Exogenous
+from ._labels import check_count, trajectory_labels
 from ._layout import assemble
 from ._limits import check_room
 from ._numbers import as_numbers
+from ._roles import assign_roles
 from ._times import Times, times_of_variable
 
 
@@ -24,23 +27,32 @@ def from_xarray(ds: xr.Dataset, columns: Columns) -> xr.Dataset:
     """
     check_room(2 * ds.nbytes, "the data set")
     ds = _with_trajectory(on_one_grid(_with_time(ds, columns), columns), columns)
+    given, ds = _standard_exogenous(ds)
     if "state" in ds.dims:
         u, states, units = _stacked_states(ds, columns)
         used = {"u"} if "u" in ds else {str(name) for name in ds.data_vars if _is_full(ds[name])}
     else:
         u, states, units = _separate_states(ds, columns)
         used = {str(name) for name in ds.data_vars if "time" in ds[name].dims}
+    times = _times(ds, u.shape[:2])
+    named = ds["trajectory"].values if "trajectory" in ds.coords else None
+    labels = np.arange(len(u)) if named is None else trajectory_labels(named)
+    check_count("trajectory labels", labels, len(u), "trajectories")
     split = np.atleast_1d(ds["split"].values) if "split" in ds.variables else None
     out = assemble(
         u,
-        _times(ds, u.shape[:2]),
+        times,
         states,
         units,
         attrs=ds.attrs,
         split=split,
-        trajectory=ds["trajectory"].values if "trajectory" in ds.coords else None,
+        trajectory=named,
+        exogenous=Exogenous.make(times.values, labels, **given),
     )
-    return _with_the_rest(out, ds, used)
+    out = _with_the_rest(out, ds, {*used, *columns.inputs, *columns.parameters})
+    if not (columns.inputs or columns.parameters):
+        return out
+    return assign_roles(out, columns.inputs, columns.parameters)
 
 
 def _with_time(ds: xr.Dataset, columns: Columns) -> xr.Dataset:
@@ -135,6 +147,17 @@ def _stacked_states(
     units = None
     if "units" in ds.coords and ds["units"].dims == ("state",):
         units = [_text(unit) for unit in ds["units"].values]
+    beside = [
+        name
+        for name in (*columns.inputs, *columns.parameters)
+        if name not in (states or ()) and name in ds.variables and _is_plain(ds[name])
+    ]
+    if beside:
+        states = states or [f"u{k}" for k in range(u.shape[-1])]
+        units = units or [""] * len(states)
+        u = np.concatenate([u, *(_spread(ds, name)[..., None] for name in beside)], axis=-1)
+        states = [*states, *beside]
+        units = [*units, *(_text(ds[name].attrs.get("units", "")) for name in beside)]
     if columns.states is not None:
         states = states or [f"u{k}" for k in range(u.shape[-1])]
         places = {state: k for k, state in enumerate(states)}
@@ -152,10 +175,15 @@ def _separate_states(ds: xr.Dataset, columns: Columns) -> tuple[np.ndarray, list
         for name, variable in ds.data_vars.items()
         if "time" in variable.dims and name != "t"
     }
+    # Of the same value at all times: a variable over the trajectories, or a number, that is asked for.
+    over_time |= {
+        name: ds[name]
+        for name in columns.parameters
+        if name in ds.variables and name not in over_time and _is_plain(ds[name])
+    }
     names = columns.chosen(over_time, "variable") or list(over_time)
     if not names:
         raise DataError("no variable runs over 'time', so there are no states")
-    shape = (ds.sizes["trajectory"], ds.sizes["time"])
     values = []
     for name in names:
         variable = over_time[name]
@@ -164,11 +192,60 @@ def _separate_states(ds: xr.Dataset, columns: Columns) -> tuple[np.ndarray, list
                 f"variable {shown(name)} has the dims {tuple(variable.dims)}; the dim that counts "
                 "the states must be called 'state' (or leave it out by states=)"
             )
-        dims = [dim for dim in ("trajectory", "time") if dim in variable.dims]
-        numbers = as_numbers(variable.transpose(*dims).values, f"variable {shown(name)}")
-        values.append(np.broadcast_to(numbers, shape))
+        values.append(_spread(ds, name))
     units = [_text(over_time[name].attrs.get("units", "")) for name in names]
     return np.stack(values, axis=-1), names, units
+
+
+def _is_plain(variable: xr.DataArray) -> bool:
+    """Whether a variable has one number for each trajectory and time at most."""
+    return set(variable.dims) <= {"trajectory", "time"}
+
+
+def _spread(ds: xr.Dataset, name: str) -> np.ndarray:
+    """A variable over trajectories, times, both or neither as ``(trajectory, time)``."""
+    variable = ds[name].transpose("trajectory", "time", missing_dims="ignore")
+    numbers = as_numbers(variable.values, f"variable {shown(name)}")
+    if variable.dims == ("trajectory",):
+        numbers = numbers[:, None]
+    return np.broadcast_to(numbers, (ds.sizes["trajectory"], ds.sizes["time"]))
+
+
+def _standard_exogenous(ds: xr.Dataset) -> tuple[dict[str, Any], xr.Dataset]:
+    """The keywords of `Exogenous.make` for what is over ``input``, ``jump`` and ``parameter``, and the rest."""
+    given: dict[str, Any] = {}
+    axes = {"w": "input", "jumps": "jump", "parameters": "parameter"}
+    words = {"w": "w", "jumps": "jumps", "parameters": "p"}
+    found = [name for name, dim in axes.items() if name in ds.data_vars and dim in ds[name].dims]
+    count = ds.sizes.get("trajectory", 1)
+    for name in found:
+        dims = ("trajectory", *(("time",) if name == "w" else ()), axes[name])
+        variable = ds[name]
+        if not set(variable.dims) <= set(dims):
+            raise DataError(
+                f"variable {shown(name)} has the dims {tuple(variable.dims)}; {dims} are meant"
+            )
+        if "trajectory" not in variable.dims:
+            variable = variable.expand_dims(trajectory=count)
+        if name == "w" and "time" not in variable.dims:
+            raise DataError("the inputs 'w' do not run over 'time'; make them parameters")
+        given[words[name]] = as_numbers(variable.transpose(*dims).values, shown(name))
+    described = {
+        "input": "inputs",
+        "input_units": "input_units",
+        "interpolation": "interpolation",
+        "parameter": "parameters",
+        "parameter_units": "parameter_units",
+    }
+    for name, word in described.items():
+        dim = name.partition("_")[0] if name != "interpolation" else "input"
+        wanted = ("w" if dim == "input" else "parameters") in found
+        if wanted and name in ds.coords and ds[name].dims == (dim,):
+            given[word] = [_text(value) for value in ds[name].values]
+    rest = ds.drop_vars([*found, *described], errors="ignore") if found else ds
+    if "trajectory" not in rest.dims:  # where they alone told the trajectories apart
+        rest = rest.assign_coords(trajectory=np.arange(count))
+    return given, rest
 
 
 def _times(ds: xr.Dataset, shape: tuple[int, ...]) -> Times:

@@ -14,7 +14,7 @@ from pnde.errors import DataError
 
 from ._angles import describe_jumps
 from ._interpolating import is_gap
-from ._layout import make_dataset, state_index, time_label, time_matrix
+from ._layout import rebuilt, state_index, time_label, time_matrix
 
 # Of the polynomial that a sample is compared with to tell the noise, and the fewest samples that tell it.
 _NEIGHBOURS = 8
@@ -32,7 +32,7 @@ def differentiate(
     A velocity is the derivative of a quintic spline (SciPy's `UnivariateSpline`, FITPACK), through the positions where
     they are without noise, and as near to them as their noise is large otherwise. Times may be uneven. The spline is
     cut at gaps: where an interval is more than twenty times as long as those around it. A velocity is unknown where
-    its position is, and in stretches of fewer than four samples.
+    its position is, and in stretches of fewer than four samples. Inputs and parameters stay as they are.
 
     **Arguments:**
 
@@ -49,7 +49,7 @@ def differentiate(
     if noise is not None and not 0 <= noise < np.inf:
         raise DataError(f"the noise of positions is a standard deviation, not {noise:g}")
     chosen = ds.isel(state=columns)
-    jumps = describe_jumps(chosen)
+    jumps = describe_jumps(chosen, inputs=False)
     if jumps is not None:
         raise DataError(jumps)
     q, t = chosen["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
@@ -58,21 +58,12 @@ def differentiate(
         for column in range(len(columns)):
             velocity[row, :, column] = derivative(q[row, :, column], times, noise)
     units = [str(unit) for unit in chosen["units"].values] if "units" in ds.coords else None
-    out = make_dataset(
+    return rebuilt(
+        ds,
         np.concatenate([q, velocity], axis=-1),
-        t,
         [*positions, *(f"{name}_dot" for name in positions)],
         None if units is None else [*units, *(_rate(unit, time_label(ds)) for unit in units)],
-        attrs=ds.attrs,
-        trajectory=ds["trajectory"].values,
-        split=ds["split"].values.tolist() if "split" in ds.coords else None,
-        time_units=time_label(ds),
     )
-    # What does not belong to single states, such as inputs and parameters, stays.
-    extra = ds.drop_vars([*out.variables, "t", "time"], errors="ignore").drop_dims(
-        "state", errors="ignore"
-    )
-    return out.assign({str(name): variable.variable for name, variable in extra.data_vars.items()})
 
 
 def derivative(x: np.ndarray, t: np.ndarray, noise: float | None = None) -> np.ndarray:

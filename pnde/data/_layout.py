@@ -9,17 +9,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from pnde.errors import DataError, brief, listed, nearest, shown
+from pnde.errors import DataError, listed, nearest, shown
 
 from ._attributes import plain_attributes
 from ._checks import check_finite, check_times
-from ._labels import check_count, first_twice, is_unicode, split_names, trajectory_labels
+from ._exogenous import COORDINATES, VARIABLES, Exogenous
+from ._labels import check_count, split_names, trajectory_labels
 from ._limits import check_room
+from ._naming import check_names, unit_list
 from ._numbers import as_numbers
-from ._times import Times, as_times, on_one_clock
-
-# Two trajectories share a time grid when their times agree to this share of the grid's span.
-TIME_TOLERANCE = 1e-9
+from ._times import TIME_TOLERANCE, Times, as_times, on_one_clock
 
 
 def make_dataset(
@@ -32,6 +31,14 @@ def make_dataset(
     *,
     trajectory: Sequence[Any] | np.ndarray | None = None,
     time_units: str = "",
+    w: ArrayLike | Sequence[ArrayLike] | None = None,
+    inputs: str | Sequence[str] | None = None,
+    input_units: Sequence[str] | Mapping[str, str] | None = None,
+    interpolation: str | Sequence[str] | Mapping[str, str] = "linear",
+    jumps: Sequence[Any] | Mapping[Any, Sequence[float]] | np.ndarray | None = None,
+    p: ArrayLike | None = None,
+    parameters: str | Sequence[str] | None = None,
+    parameter_units: Sequence[str] | Mapping[str, str] | None = None,
 ) -> xr.Dataset:
     """A data set in the standard layout.
 
@@ -39,6 +46,11 @@ def make_dataset(
     ``trajectory``, ``state``, ``units`` (on state) and, if given, ``split`` (on trajectory). Times
     are the coordinate ``time`` where all trajectories share one grid (or begin with the same grid
     and end early), else the variable ``t`` ``(trajectory, time)``, NaN after a trajectory's end.
+
+    Trajectories that are driven have the variable ``w`` over ``(trajectory, time, input)`` with the
+    coordinates ``input``, ``input_units`` and ``interpolation``, and, where inputs jump, ``jumps`` over
+    ``(trajectory, jump)``. Families of systems have ``parameters`` over ``(trajectory, parameter)`` with
+    the coordinates ``parameter`` and ``parameter_units``.
 
     **Arguments:**
 
@@ -55,12 +67,39 @@ def make_dataset(
     - `split`: ``train``, ``valid``, ``test`` or ``unused`` for each trajectory.
     - `trajectory`: labels of the trajectories; ``0, 1, ...`` if left out.
     - `time_units`: the unit of times that are numbers, such as ``"h"``.
+    - `w`: inputs ``(trajectory, time, k)``, or ``(time, k)`` for all trajectories alike, or a sequence
+      of ``(time_i, k)``. An input is known at every sample.
+    - `inputs`, `input_units`: the names of the inputs, ``w0, w1, ...`` if left out, and their units.
+    - `interpolation`: how inputs go from one sample to the next: ``"linear"``, ``"cubic"`` (a spline) or
+      ``"held"`` (each value until the next); one for all, one for each, or by name.
+    - `jumps`: times at which inputs jump. A sample at one holds the value after it. A list for all
+      trajectories, of which each gets those that lie inside it; a table of lists by trajectory label;
+      or one list for each trajectory.
+    - `p`: parameters ``(trajectory, r)``, or ``(r,)`` for all trajectories alike.
+    - `parameters`, `parameter_units`: the names of the parameters, ``p0, p1, ...`` if left out, and
+      their units.
 
     **Raises:** `DataError` where shapes do not fit, values are complex, infinite or no numbers,
-    names occur twice, or times do not increase.
+    names occur twice, times do not increase, an input or a parameter is unknown, or a jump lies
+    outside its trajectory.
     """
     states_array, times = _stack(u, t, time_units)
-    return assemble(states_array, times, states, units, attrs, split, trajectory)
+    labels = np.arange(len(states_array)) if trajectory is None else trajectory_labels(trajectory)
+    check_count("trajectory labels", labels, len(states_array), "trajectories")
+    check_times(times.values, labels)
+    exogenous = Exogenous.make(
+        times.values,
+        labels,
+        w,
+        inputs,
+        input_units,
+        interpolation,
+        jumps,
+        p,
+        parameters,
+        parameter_units,
+    )
+    return assemble(states_array, times, states, units, attrs, split, labels, exogenous)
 
 
 def assemble(
@@ -71,6 +110,7 @@ def assemble(
     attrs: Mapping[Any, Any] | None = None,
     split: Sequence[Any] | np.ndarray | None = None,
     trajectory: Sequence[Any] | np.ndarray | None = None,
+    exogenous: Exogenous | None = None,
 ) -> xr.Dataset:
     """`make_dataset` for states ``(trajectory, time, n)`` and times of shape ``(trajectory, time)``."""
     count, _, n = u.shape
@@ -79,7 +119,7 @@ def assemble(
     states = [f"u{i}" for i in range(n)] if states is None else states
     check_count("state names", states, n, "states")
     names = [str(name) for name in states]
-    check_state_names(names)
+    check_names(names)
     labels = np.arange(count) if trajectory is None else trajectory_labels(trajectory)
     check_count("trajectory labels", labels, count, "trajectories")
     check_times(times.values, labels)
@@ -88,7 +128,7 @@ def assemble(
     coordinates: dict[str, Any] = {
         "trajectory": labels,
         "state": names,
-        "units": ("state", _unit_list(units, names)),
+        "units": ("state", unit_list(units, names)),
     }
     if split is not None:
         check_count("split names", split, count, "trajectories")
@@ -101,7 +141,42 @@ def assemble(
         coordinates["time"] = ("time", shared, time_attributes)
     else:
         variables["t"] = (("trajectory", "time"), times.values, time_attributes)
+    if exogenous is not None:
+        # A shared grid is that of the longest trajectory, from which others may differ by rounding.
+        clock = times.values if shared is None else np.broadcast_to(shared, times.values.shape)
+        exogenous = exogenous.on(np.where(np.isfinite(times.values), clock, np.nan))
+        exogenous.check(u, times.values, labels, names)
+        own, described = exogenous.variables()
+        variables |= own
+        coordinates |= described
     return xr.Dataset(variables, coordinates, plain_attributes(attrs or {}))
+
+
+def rebuilt(
+    ds: xr.Dataset,
+    u: np.ndarray,
+    states: Sequence[Any],
+    units: Sequence[Any] | None,
+    exogenous: Exogenous | None = None,
+) -> xr.Dataset:
+    """`ds` with other states, and other inputs and parameters if they are given.
+
+    What else it holds is kept, but for what belongs to single states, inputs or parameters.
+    """
+    out = assemble(
+        u,
+        times_of(ds),
+        states,
+        units,
+        ds.attrs,
+        ds["split"].values.astype(str) if "split" in ds.coords else None,
+        ds["trajectory"].values,
+        Exogenous.of(ds) if exogenous is None else exogenous,
+    )
+    rest = ds.drop_vars([*VARIABLES, *COORDINATES, *out.variables, "t", "time"], errors="ignore")
+    rest = rest.drop_dims(["state", "input", "parameter", "jump"], errors="ignore")
+    out = out.assign_coords({str(name): c.variable for name, c in rest.coords.items()})
+    return out.assign({str(name): v.variable for name, v in rest.data_vars.items()})
 
 
 def time_matrix(ds: xr.Dataset) -> np.ndarray:
@@ -143,18 +218,6 @@ def state_index(ds: xr.Dataset, name: str) -> int:
             f"there is no state {shown(name)}{nearest(name, names)}; the states are {listed(names)}"
         )
     return names.index(name)
-
-
-def check_state_names(names: Sequence[str]) -> None:
-    """Refuse names that are empty or occur twice."""
-    if "" in names:
-        raise DataError(f"state {names.index('')} has no name; give one to each")
-    foreign = next((name for name in names if not is_unicode(name)), None)
-    if foreign is not None:
-        raise DataError(f"the state name {brief(foreign)!a} is not text in UTF-8; rename it")
-    twice = first_twice(names)
-    if twice is not None:
-        raise DataError(f"the state name {shown(twice)} occurs twice")
 
 
 def padded(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -247,18 +310,3 @@ def _shared_grid(times: np.ndarray) -> np.ndarray | None:
     if (np.abs(times - grid) > TIME_TOLERANCE * span).any():
         return None
     return grid
-
-
-def _unit_list(units: Sequence[Any] | Mapping[str, str] | None, names: list[str]) -> list[str]:
-    if units is None:
-        return [""] * len(names)
-    if isinstance(units, Mapping):
-        known = set(names)
-        for name in units:
-            if name not in known:
-                raise DataError(
-                    f"a unit is given for {shown(name)}, no state{nearest(name, names)}"
-                )
-        return [str(units.get(name, "")) for name in names]
-    check_count("units", units, len(names), "states")
-    return [str(unit) for unit in units]

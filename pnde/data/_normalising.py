@@ -89,6 +89,25 @@ class Normaliser:
         return self.mean + self.std * z
 
 
+def condition_scale(ds: xr.Dataset) -> tuple[np.ndarray, np.ndarray] | None:
+    """Mean and spread `(k + r,)` of the inputs over time and trajectories, and of the parameters over trajectories.
+
+    Of the splits `train` and `valid`. One that is the same everywhere is scaled by its size. `None` without any.
+    """
+    if "split" in ds.coords:
+        present = [name for name in ("train", "valid") if name in ds["split"].values.astype(str)]
+        ds = select(ds, *present)
+    columns = [ds["w"].transpose(..., "input").values] if "w" in ds else []
+    columns += [ds["parameters"].transpose(..., "parameter").values] if "parameters" in ds else []
+    if not columns:
+        return None
+    values = [x for array in columns for x in array.reshape(-1, array.shape[-1]).T]
+    mean = np.array([np.nanmean(x) for x in values])
+    std = np.array([np.nanstd(x) for x in values])
+    size = np.array([np.nanmax(np.abs(x)) for x in values])
+    return mean, np.where(std <= SMALLEST * size, np.where(size > 0, size, 1.0), std)
+
+
 def mean_velocity(ds: xr.Dataset) -> np.ndarray:
     """The way of all trajectories over their time, state by state, ``(n,)``; 0 where there are no two samples."""
     return np.array([sum(way) / (sum(span) or 1.0) for way, span in _ways(ds)])

@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from ._checks import check_not_empty
 from ._columns import Columns
 from ._datasets import from_xarray
 from ._frames import from_frame
-from ._layout import check_state_names, time_matrix
+from ._layout import time_matrix
+from ._naming import check_apart, check_names
 from ._readers import reader_of
+from ._roles import assign_roles
 from ._several import matching, names_of, one_after_another, side_by_side
 
 logger = logging.getLogger("pnde")
@@ -31,6 +34,10 @@ def open_data(
     source: Any,
     *,
     states: Sequence[str] | None = None,
+    inputs: str | Sequence[str] | None = None,
+    parameters: str | Sequence[str] | None = None,
+    interpolation: str | Mapping[str, str] | None = None,
+    jumps: Sequence[float] | Mapping[Any, Sequence[float]] | None = None,
     rename: Mapping[str, str] | None = None,
     time: str | None = None,
     trajectory: str | None = None,
@@ -64,12 +71,21 @@ def open_data(
             ``(trajectory, time, state)`` or ``(time, state)`` and ``t`` or ``time`` ``(time,)`` or
             ``(trajectory, time)``, and optionally ``state`` or ``states`` (names), ``units``,
             ``trajectory``, ``split``; or with an array ``(time,)`` or ``(time, k)`` of any name for
-            one or more states;
+            one or more states. Inputs ``w`` ``(trajectory, time, input)`` beside ``u`` have their names
+            in ``inputs``, and ``input_units``, ``interpolation``, ``jumps``; parameters
+            ``parameters`` ``(trajectory, parameter)`` theirs in ``parameter``;
         - several of these, as a list or as a name with ``*`` or ``?``.
 
     - `states`: names of the columns (variables, states) that are read, in this order; all others are
         left out. By default all that are not times, names of trajectories or splits.
-    - `rename`: new names of states, by their names in the source.
+    - `inputs`: names of those that are inputs w(t), known at every sample, or at times of their own.
+    - `parameters`: names of those that are parameters, the same throughout each trajectory. In a wide
+        table, an ``xarray.Dataset`` or an array they may also have one value for each trajectory.
+    - `interpolation`: how inputs go from one sample to the next: ``"linear"`` (by default), ``"cubic"``
+        or ``"held"`` for all, or a table by input.
+    - `jumps`: times at which inputs jump; a sample at one holds the value after it. A list for all
+        trajectories, of which each gets those that lie inside it, or a table of lists by trajectory.
+    - `rename`: new names of states, inputs and parameters, by their names in the source.
     - `time`, `trajectory`: the names of the column (variable, dim) with the times, and of the one that
         tells the trajectories apart, where they have others than those above.
     - `concatenate`: several sources are parts of one recording, one after another in time; by default
@@ -82,7 +98,7 @@ def open_data(
 
     **Raises:** `DataError`, one sentence that names the file, column, line, trajectory or state.
     """
-    columns = Columns.make(states, time, trajectory)
+    columns = Columns.make(states, time, trajectory, inputs, parameters, interpolation, jumps)
     if isinstance(source, str | os.PathLike) and _is_pattern(os.fspath(source)):
         source = matching(os.fspath(source))
     if isinstance(source, list | tuple):
@@ -94,6 +110,9 @@ def open_data(
         ds = parts[0] if len(parts) == 1 else join(parts, names)
     else:
         ds = _open_one(source, columns)
+    # When the parts are one: a jump may lie between two of them.
+    if interpolation is not None or jumps is not None:
+        ds = assign_roles(ds, interpolation=interpolation, jumps=jumps)
     return _unwrapped(ds if rename is None else _renamed(ds, rename), unwrap)
 
 
@@ -171,13 +190,24 @@ def _renamed(ds: xr.Dataset, rename: Mapping[str, str]) -> xr.Dataset:
         raise DataError(
             f"rename= is a table of new names by old ones, such as {{'pos': 'x'}}, not {shown(rename)}"
         )
-    held = [str(name) for name in ds["state"].values]
+    held = {
+        what: [str(name) for name in ds[what].values] if what in ds.coords else []
+        for what in ("state", "input", "parameter")
+    }
+    every = list(chain(*held.values()))
     for name in rename:
-        if name not in held:
-            raise DataError(
-                f"there is no state {shown(name)} to rename{nearest(name, held)}; the states are "
-                f"{listed(held)} (times and trajectories are named by time= and trajectory=)"
+        if name not in every:
+            others = "".join(
+                f", the {what}s {listed(names)}"
+                for what, names in held.items()
+                if names and what != "state"
             )
-    names = [str(rename.get(name, name)) for name in held]
-    check_state_names(names)
-    return ds.assign_coords(state=names)
+            raise DataError(
+                f"there is no state {shown(name)} to rename{nearest(name, every)}; the states are "
+                f"{listed(held['state'])}{others} (times and trajectories are named by time= and trajectory=)"
+            )
+    new = {what: [str(rename.get(name, name)) for name in names] for what, names in held.items()}
+    for what, names in new.items():
+        check_names(names, what)
+    check_apart(new["state"], new["input"], new["parameter"])
+    return ds.assign_coords({what: names for what, names in new.items() if names})

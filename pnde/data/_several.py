@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ import xarray as xr
 from pnde.errors import DataError, brief, listed, shown
 
 from ._checks import first_not_increasing
+from ._exogenous import Exogenous
 from ._labels import first_twice
-from ._layout import assemble, padded, times_of
+from ._layout import assemble, padded, time_matrix, times_of
 from ._readers import suffix_of
+from ._roles import CONSTANT
 from ._times import Times, on_one_clock
 
 
@@ -66,9 +69,7 @@ def side_by_side(parts: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Datase
         ]
     values, unit, since = on_one_clock([times_of(ds) for ds in parts])
     rows = [
-        (u[np.isfinite(clock)], clock[np.isfinite(clock)])
-        for ds, clocks in zip(parts, values, strict=True)
-        for u, clock in zip(_states(ds), clocks, strict=True)
+        row for ds, clocks in zip(parts, values, strict=True) for row in _recordings(ds, clocks)
     ]
     split = None
     if all("split" in ds.coords for ds in parts):
@@ -83,26 +84,36 @@ def one_after_another(parts: Sequence[xr.Dataset], names: Sequence[str]) -> xr.D
     """
     parts = _alike(parts, names)
     values, unit, since = on_one_clock([times_of(ds) for ds in parts])
-    pieces: dict[str, list[tuple[str, np.ndarray, np.ndarray]]] = {}
+    pieces: dict[str, list[tuple[str, _Recording]]] = {}
     splits: dict[str, str] = {}
     for ds, name, clocks in zip(parts, names, values, strict=True):
+        recordings = _recordings(ds, clocks)
         for row, label in enumerate(str(label) for label in ds["trajectory"].values):
-            known = np.isfinite(clocks[row])
-            pieces.setdefault(label, []).append((name, _states(ds)[row, known], clocks[row, known]))
+            pieces.setdefault(label, []).append((name, recordings[row]))
             if "split" in ds.coords and splits.setdefault(label, str(ds["split"].values[row])) != (
                 str(ds["split"].values[row])
             ):
                 raise DataError(f"trajectory {brief(label)} has another split in {shown(name)}")
     rows = []
     for label, own in pieces.items():
-        for (before, _, early), (after, _, late) in pairwise(own):
+        for (before, one), (after, other) in pairwise(own):
+            early, late = one.times, other.times
+            _check_parameters(parts[0], label, (before, one.p), (after, other.p))
             if first_not_increasing(np.array([early[-1], late[0]])) is not None:
                 raise DataError(
                     f"trajectory {brief(label)}: {shown(after)} begins at {late[0]:.15g}, but "
                     f"{shown(before)} ends at {early[-1]:.15g}; put them in order, or leave "
                     "concatenate out if each is a trajectory of its own"
                 )
-        rows.append((np.concatenate([u for _, u, _ in own]), np.concatenate([t for *_, t in own])))
+        rows.append(
+            _Recording(
+                np.concatenate([part.u for _, part in own]),
+                np.concatenate([part.times for _, part in own]),
+                np.concatenate([part.w for _, part in own]),
+                np.concatenate([part.jumps for _, part in own]),
+                own[0][1].p,
+            )
+        )
     split = [splits[label] for label in pieces] if len(splits) == len(pieces) else None
     return _assembled(parts, rows, unit, since, list(pieces), split)
 
@@ -120,6 +131,7 @@ def _alike(parts: Sequence[xr.Dataset], names: Sequence[str]) -> list[xr.Dataset
                 f"{listed(states)}; choose and rename them by states= and rename="
             )
         ds = ds.isel(state=[own[state] for state in states])
+        ds = _exogenous_alike(ds, name, first, names[0])
         for state, one, other in zip(
             states, first["units"].values, ds["units"].values, strict=True
         ):
@@ -136,9 +148,78 @@ def _alike(parts: Sequence[xr.Dataset], names: Sequence[str]) -> list[xr.Dataset
     return ordered
 
 
+@dataclass(frozen=True, eq=False)
+class _Recording:
+    """One trajectory: states ``(time, n)``, times ``(time,)``, inputs ``(time, k)``, jumps and parameters."""
+
+    u: np.ndarray
+    times: np.ndarray
+    w: np.ndarray
+    jumps: np.ndarray
+    p: np.ndarray
+
+
+def _recordings(ds: xr.Dataset, clocks: np.ndarray) -> list[_Recording]:
+    """The trajectories of a data set at times ``(trajectory, time)`` on a clock that all parts share."""
+    own = Exogenous.of(ds)
+    known = np.isfinite(own.ended(clocks))
+    jumps = own.jumps + (clocks - time_matrix(ds))[:, :1]
+    return [
+        _Recording(u[row], clock[row], w[row], jump[np.isfinite(jump)], p)
+        for u, clock, w, jump, p, row in zip(
+            _states(ds), clocks, own.w, jumps, own.p, known, strict=True
+        )
+    ]
+
+
+def _exogenous_alike(ds: xr.Dataset, name: str, first: xr.Dataset, before: str) -> xr.Dataset:
+    """`ds` with its inputs and parameters in the order of `first`; `DataError` where these are others."""
+    one, other = Exogenous.of(first), Exogenous.of(ds)
+    for word, wanted, held in (
+        ("inputs", one.inputs, other.inputs),
+        ("parameters", one.parameters, other.parameters),
+    ):
+        if set(wanted) != set(held):
+            raise DataError(
+                f"{shown(name)} has the {word} {listed(held)}, but {shown(before)} has {listed(wanted)}; choose "
+                f"them by {word}="
+            )
+    if one.inputs:
+        ds = ds.isel(input=[other.inputs.index(known) for known in one.inputs])
+    if one.parameters:
+        ds = ds.isel(parameter=[other.parameters.index(known) for known in one.parameters])
+    other = Exogenous.of(ds)
+    for word, names, wanted, held in (
+        ("unit", one.inputs, one.input_units, other.input_units),
+        ("unit", one.parameters, one.parameter_units, other.parameter_units),
+        ("interpolation", one.inputs, one.interpolation, other.interpolation),
+    ):
+        for known, mine, theirs in zip(names, wanted, held, strict=True):
+            if mine != theirs:
+                raise DataError(
+                    f"the {word} of {shown(known)} is {shown(theirs)} in {shown(name)}, but {shown(mine)} in "
+                    f"{shown(before)}; make them the same"
+                )
+    return ds
+
+
+def _check_parameters(
+    ds: xr.Dataset, label: str, one: tuple[str, np.ndarray], other: tuple[str, np.ndarray]
+) -> None:
+    """Refuse parameters ``(r,)`` that are others in the next part of a recording."""
+    (before, early), (after, late) = one, other
+    changed = np.flatnonzero(np.abs(late - early) > CONSTANT * np.abs(early))
+    if changed.size:
+        k = changed[0]
+        raise DataError(
+            f"trajectory {brief(label)}: parameter {shown(ds['parameter'].values[k])} is {early[k]:.10g} in "
+            f"{shown(before)} and {late[k]:.10g} in {shown(after)}; make it an input, or leave concatenate out"
+        )
+
+
 def _assembled(
     parts: Sequence[xr.Dataset],
-    rows: Sequence[tuple[np.ndarray, np.ndarray]],
+    rows: Sequence[_Recording],
     unit: str,
     since: str,
     labels: list[str],
@@ -151,14 +232,21 @@ def _assembled(
         for key, value in first.attrs.items()
         if all(key in ds.attrs and np.array_equal(ds.attrs[key], value) for ds in parts)
     }
+    exogenous = replace(
+        Exogenous.of(first),
+        w=padded([row.w for row in rows]),
+        jumps=padded([row.jumps for row in rows]),
+        p=np.stack([row.p for row in rows]),
+    )
     return assemble(
-        padded([u for u, _ in rows]),
-        Times(padded([clock for _, clock in rows]), unit, since),
+        padded([row.u for row in rows]),
+        Times(padded([row.times for row in rows]), unit, since),
         [str(name) for name in first["state"].values],
         [str(unit) for unit in first["units"].values],
         shared,
         split,
         labels,
+        exogenous,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,8 @@ import xarray as xr
 
 from pnde.errors import DataError, nearest, shown
 
+from ._exogenous import VARIABLES, Exogenous
+from ._jumps import inside
 from ._labels import SPLITS, UNUSED
 from ._layout import assemble, check_layout, padded, time_matrix, times_of
 from ._times import Times
@@ -102,7 +105,8 @@ def cut(ds: xr.Dataset, points: int) -> xr.Dataset:
 
     For one long recording of which many trajectories are to be made. The pieces share no sample
     and keep their times; a shorter rest at the end of a trajectory is left out, and so are the
-    splits. Piece 2 of trajectory 7 is called ``7/2``.
+    splits. Piece 2 of trajectory 7 is called ``7/2``. A piece keeps its inputs, its parameters and
+    the jumps that lie inside it.
 
     **Raises:** `DataError` when `points` is below 2 or longer than every trajectory.
     """
@@ -168,7 +172,12 @@ def _pieces(ds: xr.Dataset, ranges: list[tuple[int, int, int]], labels: list[str
         """Values over (trajectory, time, ...), cut into the pieces."""
         return padded([values[row, begin:end] for row, begin, end in ranges])
 
-    times = times_of(ds)
+    times, whole = times_of(ds), Exogenous.of(ds)
+    rows = [row for row, _, _ in ranges]
+    clocks = taken(whole.ended(times.values))
+    exogenous = replace(
+        whole, w=taken(whole.w), p=whole.p[rows], jumps=inside(whole.jumps[rows], clocks)
+    )
     out = assemble(
         taken(ds["u"].transpose("trajectory", "time", "state").values),
         Times(taken(times.values), times.unit, times.since),
@@ -176,10 +185,10 @@ def _pieces(ds: xr.Dataset, ranges: list[tuple[int, int, int]], labels: list[str
         [str(unit) for unit in ds["units"].values] if "units" in ds.coords else None,
         attrs=ds.attrs,
         trajectory=labels,
+        exogenous=exogenous,
     )
-    rows = [row for row, _, _ in ranges]
     for name, variable in ds.data_vars.items():
-        if name in ("u", "t") or "trajectory" not in variable.dims:
+        if name in ("u", "t", *VARIABLES) or "trajectory" not in variable.dims:
             continue
         first = ("trajectory", "time") if "time" in variable.dims else ("trajectory",)
         turned = variable.transpose(*first, ...)

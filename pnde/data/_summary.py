@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ._exogenous import Exogenous
 from ._layout import check_layout, time_label, time_matrix
 
 
@@ -31,7 +34,7 @@ def state_table(ds: xr.Dataset) -> pd.DataFrame:
 
 
 def summary(ds: xr.Dataset) -> str:
-    """A few lines of text: trajectories by split, points, times, missing samples, states."""
+    """A few lines of text: trajectories by split, points, times, missing samples, states, inputs, parameters."""
     check_layout(ds)
     inside = _inside(ds)
     lengths = inside.sum(axis=1)
@@ -54,7 +57,37 @@ def summary(ds: xr.Dataset) -> str:
     if not table["unit"].any():
         table = table.drop(columns="unit")
     table.index.name = None
-    return "\n".join(lines) + "\n" + table.to_string(float_format=lambda x: f"{x:.4g}")
+    return "\n".join([*lines, _text(table), *_exogenous(ds)])
+
+
+def _exogenous(ds: xr.Dataset) -> list[str]:
+    """The inputs and their jumps, and the parameters, as far as there are any."""
+    own = Exogenous.of(ds)
+    tables = []
+    if own.inputs:
+        w = own.w[np.isfinite(own.w).all(axis=-1)]
+        table = _ranges(w, own.inputs, own.input_units)
+        table["interpolation"] = own.interpolation
+        tables.append(f"inputs\n{_text(table)}")
+    if own.jumps.size:
+        counts = np.isfinite(own.jumps).sum(axis=1)
+        tables.append(f"jumps       {_range(counts.min(), counts.max())} in each trajectory")
+    if own.parameters:
+        tables.append(f"parameters\n{_text(_ranges(own.p, own.parameters, own.parameter_units))}")
+    return tables
+
+
+def _ranges(values: np.ndarray, names: Sequence[str], units: Sequence[str]) -> pd.DataFrame:
+    """One row for each column of values ``(k, n)``, without units where there are none."""
+    table = pd.DataFrame(
+        {"unit": units, "min": values.min(0), "max": values.max(0), "mean": values.mean(0)},
+        index=list(names),
+    )
+    return table if any(units) else table.drop(columns="unit")
+
+
+def _text(table: pd.DataFrame) -> str:
+    return table.to_string(float_format=lambda x: f"{x:.4g}")
 
 
 def _inside(ds: xr.Dataset) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from ._checks import first_not_increasing, not_increasing
 from ._columns import Columns
 from ._labels import label_text, split_name
 from ._layout import assemble, padded
+from ._roles import assign_roles
 from ._times import Times, as_times
 from ._wide import JOIN, wide_by_time, wide_by_trajectory
 
@@ -66,13 +68,22 @@ class Table:
 
 
 def dataset_of(table: Table, columns: Columns) -> xr.Dataset:
-    """The data set in a table.
+    """The data set in a table; inputs and parameters are columns that `columns` names as such.
+
+    **Raises:** `DataError` naming line and column, or trajectory and time.
+    """
+    ds = _all_as_states(table, columns)
+    if not (columns.inputs or columns.parameters):
+        return ds
+    return assign_roles(ds, columns.inputs, columns.parameters)
+
+
+def _all_as_states(table: Table, columns: Columns) -> xr.Dataset:
+    """The data set in a table, in which inputs and parameters are states.
 
     - *long*: a column with times, one row for each sample;
     - *wide, one row for each trajectory*: columns ``state@time`` and none with times;
     - *wide, one row for each time*: a column with times, all others ``state@trajectory``.
-
-    **Raises:** `DataError` naming line and column.
     """
     table = _without_counters(table, columns)
     held = table.cells
@@ -81,9 +92,10 @@ def dataset_of(table: Table, columns: Columns) -> xr.Dataset:
     if trajectory is not None and not _tells_apart(table, trajectory, time, columns):
         trajectory = None
     split = _split_column(table, columns)
-    roles = {time, trajectory, split}
-    states = columns.chosen(held) or [name for name in held if name not in roles]
-    wide = bool(states) and all(JOIN in name for name in states)
+    states = _columns_read(columns, held, {time, trajectory, split})
+    # In a wide table, what is no state may have one column for all times, or for all trajectories.
+    plain = [name for name in states if JOIN not in name]
+    wide = len(plain) < len(states) and {*plain} <= {*columns.inputs, *columns.parameters}
     if time is None and not wide:
         raise DataError(
             f"there is no column 'time'{nearest('time', held)}; name it by time=, of the columns "
@@ -95,7 +107,8 @@ def dataset_of(table: Table, columns: Columns) -> xr.Dataset:
     if time is None:
         labels = None if trajectory is None else _label_column(table, trajectory)
         splits = None if split is None else [str(cell) for cell in table.cells[split]]
-        return wide_by_trajectory(values, labels, splits, table.decimal)
+        constant = {name: values.pop(name) for name in plain}
+        return wide_by_trajectory(values, labels, splits, table.decimal, constant)
     times = table.times(time)
     if wide and trajectory is None:
         if split is not None:
@@ -108,7 +121,8 @@ def dataset_of(table: Table, columns: Columns) -> xr.Dataset:
             pair = table.lines[stuck : stuck + 2]
             where = f"{table.word}s {pair[0]} and {pair[1]}"
             raise DataError(not_increasing("all", times.values[stuck : stuck + 2], where))
-        return wide_by_time(values, times)
+        common = {name: values.pop(name) for name in plain}
+        return wide_by_time(values, times, common)
     return _long(table, values, times, trajectory, split)
 
 
@@ -145,9 +159,24 @@ def _long(
     )
 
 
+def _columns_read(
+    columns: Columns, held: Collection[str], others: Collection[str | None]
+) -> list[str]:
+    """The columns with states, inputs and parameters; the name ``x`` stands for all of ``x@0``, ``x@0.1``, ..."""
+    wide: dict[str, list[str]] = {}
+    for name in held:
+        if JOIN in name:
+            wide.setdefault(name.rpartition(JOIN)[0], []).append(name)
+    apart = {*wide} - {*held}
+    columns.chosen([*held, *apart])
+    if columns.states is None:
+        return [name for name in held if name not in others]
+    return [part for name in columns.named for part in (wide[name] if name in apart else [name])]
+
+
 def _without_counters(table: Table, columns: Columns) -> Table:
     """The table without unnamed columns: those that count rows, as `to_csv()` adds one, or are empty."""
-    said = {*(columns.states or ()), columns.time, columns.trajectory}
+    said = {*columns.named, columns.time, columns.trajectory}
     kept = dict(table.cells)
     for position, (name, column) in enumerate(table.cells.items()):
         unnamed = not name or name.startswith("Unnamed: ")

@@ -14,6 +14,9 @@ import xarray as xr
 
 from pnde.errors import DataError, listed, shown
 
+#: Two times are one when they agree to this share of the span of all.
+TIME_TOLERANCE = 1e-9
+
 # Year first, so that no day is taken for a month; hours and a zone may follow.
 _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?"

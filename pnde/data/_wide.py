@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import xarray as xr
@@ -23,8 +24,12 @@ def wide_by_trajectory(
     labels: Sequence[str] | None,
     splits: Sequence[str] | None,
     decimal: str = ".",
+    constant: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> xr.Dataset:
-    """Columns ``state@time``, one row for each trajectory; a state need not have every time."""
+    """Columns ``state@time``, one row for each trajectory; a state need not have every time.
+
+    `constant` are columns with one value for all times of a trajectory, ``(rows,)``.
+    """
     moments: dict[str, float] = {}
     for column in values:
         moment = column.rpartition(JOIN)[2]
@@ -53,11 +58,20 @@ def wide_by_trajectory(
     for (position, sample), numbers in zip(cells, values.values(), strict=True):
         u[:, sample, position] = numbers
     shared = np.broadcast_to(times, (count, len(times))).copy()
-    return assemble(u, Times(shared, ""), list(states), split=splits, trajectory=labels)
+    u = _beside(u, {name: column[:, None] for name, column in constant.items()})
+    every = [*states, *constant]
+    return assemble(u, Times(shared, ""), every, split=splits, trajectory=labels)
 
 
-def wide_by_time(values: dict[str, np.ndarray], times: Times) -> xr.Dataset:
-    """Columns ``state@trajectory``, one row for each of the times ``(rows,)``."""
+def wide_by_time(
+    values: dict[str, np.ndarray],
+    times: Times,
+    common: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> xr.Dataset:
+    """Columns ``state@trajectory``, one row for each of the times ``(rows,)``.
+
+    `common` are columns that are the same in all trajectories, ``(rows,)``.
+    """
     pairs = [column.rpartition(JOIN)[::2] for column in values]
     states = {name: k for k, name in enumerate(dict.fromkeys(state for state, _ in pairs))}
     labels = {name: k for k, name in enumerate(dict.fromkeys(label for _, label in pairs))}
@@ -67,8 +81,15 @@ def wide_by_time(values: dict[str, np.ndarray], times: Times) -> xr.Dataset:
     for (state, label), column in zip(pairs, values.values(), strict=True):
         u[labels[label], :, states[state]] = column
     shared = np.broadcast_to(times.values, (len(labels), length)).copy()
-    return assemble(
-        u, Times(shared, times.unit, times.since), list(states), trajectory=list(labels)
+    u = _beside(u, common)
+    clock = Times(shared, times.unit, times.since)
+    return assemble(u, clock, [*states, *common], trajectory=list(labels))
+
+
+def _beside(u: np.ndarray, others: Mapping[str, np.ndarray]) -> np.ndarray:
+    """States ``(trajectory, time, n)`` with others behind them, which are spread over trajectories or times."""
+    return np.concatenate(
+        [u, *(np.broadcast_to(other, u.shape[:2])[..., None] for other in others.values())], axis=-1
     )
 
 
