@@ -10,9 +10,10 @@ import xarray as xr
 from pnde.data import Normaliser, open_data, time_matrix
 from pnde.engines import get
 from pnde.errors import ConfigError, ConstraintError
+from pnde.laws import Conditions
 from pnde.laws.projecting import trajectory_targets
-from pnde.laws.targets import evaluate_law
-from pnde.metrics import deviation, law_scale, unrelated_states
+from pnde.laws.targets import evaluate_law, unrelated_values
+from pnde.metrics import deviation, law_scale
 from pnde.models import checked_metric
 from pnde.systems import law_for
 
@@ -37,10 +38,11 @@ def check(data: Any, constraint: Any = None) -> xr.Dataset:
         raise ConstraintError("there is no law to check: pass constraint=")
     engine = get("jax")
     u, t = ds["u"].transpose("trajectory", "time", "state").values, time_matrix(ds)
-    h = evaluate_law(engine, law, u, t, ds["trajectory"].values)
-    c = trajectory_targets(law, h, ds["trajectory"].values)
-    scale = law_scale(c, engine.law(law, unrelated_states(ds), np.zeros(1000)))
-    return deviation(h - c[:, None], scale, ds, rows=law.row_names(c.shape[1]))
+    conditions, labels = Conditions.of(ds), ds["trajectory"].values
+    h = evaluate_law(engine, law, u, conditions.at(t), labels)
+    c = trajectory_targets(law, h, t, conditions, labels)
+    scale = law_scale(c.reshape(-1, c.shape[-1]), unrelated_values(engine, law, ds))
+    return deviation(h - c, scale.reshape(c.shape), ds, rows=law.row_names(c.shape[-1]))
 
 
 def project(
@@ -81,12 +83,15 @@ def project(
     engine, labels = get("jax"), ds["trajectory"].values
     states = ds["u"].transpose("trajectory", "time", "state")
     u, t = states.values, time_matrix(ds)
-    c = trajectory_targets(law, evaluate_law(engine, law, u, t, labels), labels, initial)
+    conditions = Conditions.of(ds)
+    at = conditions.at(t)
+    h = evaluate_law(engine, law, u, at, labels)
+    c = trajectory_targets(law, h, t, conditions, labels, initial)
     M = Normaliser.fit(ds).std ** -2.0 if metric is None else checked_metric(metric, u.shape[-1])
     known = np.isfinite(u).all(axis=-1)
     row = np.nonzero(known)[0]
     out = u.copy()
-    out[known], converged = engine.retract(law, M, u[known], t[known], c[row])
+    out[known], converged = engine.retract(law, M, u[known], at.pick(known), c[known])
     if not converged.all():
         raise ConstraintError(_not_converged(converged, labels[row], t[known], law.label))
     step = np.where(known[..., None], out - u, np.nan)

@@ -21,7 +21,7 @@ from pnde.data import (
 )
 from pnde.engines import Engine, Status, Trajectories
 from pnde.errors import ConfigError, DataError, SolveError
-from pnde.laws import Constraint
+from pnde.laws import Conditions, Constraint
 from pnde.laws.targets import scale_of, targets
 from pnde.metrics import constraint_error, state_error
 from pnde.models import Model, Weights
@@ -42,6 +42,7 @@ def forecast(
     truth: xr.Dataset,
     times: np.ndarray,
     u0: np.ndarray,
+    conditions: Conditions,
 ) -> xr.Dataset:
     """The trajectories of a model from u0 `(B, n)`, sampled at times `(B, T)`, NaN behind a trajectory's end.
 
@@ -59,9 +60,9 @@ def forecast(
     law, config, labels = model.constraint, model.config, truth["trajectory"].values
     check_size(len(u0), times.shape[1], u0.shape[1])
     scale = scale_of(engine, law, data)
-    c = targets(engine, law, u0, times[:, 0], scale, config.tolerance, labels)
+    c = targets(engine, law, u0, conditions.at(times[:, 0]), scale, config.tolerance, labels)
     began = time.perf_counter()
-    solution = _in_blocks(engine, model, weights, u0, _filled(times), c)
+    solution = _in_blocks(engine, model, weights, u0, _filled(times), c, conditions)
     seconds = time.perf_counter() - began
     failed = bool(solution.status.any())
     if failed and config.on_failure == "raise":
@@ -81,8 +82,11 @@ def forecast(
         trajectory=labels,
         time_units=time_label(truth),
     )
+    _note_conditions(out, model, data, times, conditions)
     if law is not None:
-        out["constraint_error"] = (("trajectory", "time"), _off_manifold(engine, law, u, times, c))
+        c = solution.c if solution.c is not None else c[:, None]
+        errors = _off_manifold(engine, law, u, times, c, conditions)
+        out["constraint_error"] = (("trajectory", "time"), errors)
     out["status"] = ("trajectory", solution.status)
     out["steps"] = ("trajectory", solution.steps)
     out["evaluations"] = ("trajectory", solution.evaluations)
@@ -189,6 +193,7 @@ def _in_blocks(
     u0: np.ndarray,
     times: np.ndarray,
     c: np.ndarray,
+    conditions: Conditions,
 ) -> Trajectories:
     count, samples = times.shape
     size = min(count, max(1, _BLOCK // (samples * u0.shape[1])))
@@ -196,30 +201,66 @@ def _in_blocks(
     for first in range(0, count, size):
         # The last block is filled up, so that all have one shape.
         rows = np.arange(first, first + size) % count
+        own = conditions.rows(rows)
         parts.append(
-            engine.rollout(model, weights, u0[rows], times[rows], c[rows], model.config.rollout)
+            engine.rollout(
+                model, weights, u0[rows], times[rows], c[rows], model.config.rollout, own
+            )
         )
     if len(parts) == 1:
         return parts[0]
-    joined = [
-        np.concatenate([getattr(part, name) for part in parts])[:count]
-        for name in ("u", "status", "steps", "evaluations")
-    ]
-    return Trajectories(*joined)
+    names = ["u", "status", "steps", "evaluations"]
+    names += [] if parts[0].c is None else ["c"]
+    return Trajectories(
+        *(np.concatenate([getattr(part, name) for part in parts])[:count] for name in names)
+    )
+
+
+def _note_conditions(
+    out: xr.Dataset, model: Model, data: xr.Dataset, times: np.ndarray, conditions: Conditions
+) -> None:
+    """Write the inputs at the forecast's times, and the parameters, into it."""
+    if conditions.inputs is not None:
+        w = np.where(np.isfinite(times)[..., None], conditions.inputs.at(times), np.nan)
+        out["w"] = (("trajectory", "time", "input"), w)
+        out.coords["input"] = list(model.inputs)
+        for name in ("input_units", "interpolation"):
+            if name in data.coords:
+                out.coords[name] = ("input", data[name].sel(input=list(model.inputs)).values)
+        jumps, last = conditions.inputs.jumps, np.nanmax(times, axis=1)[:, None]
+        inside = (jumps > times[:, :1]) & (
+            jumps <= last
+        )  # the inputs may go on behind the forecast
+        if inside.any():
+            kept = np.sort(np.where(inside, jumps, np.nan), axis=1)
+            out["jumps"] = (("trajectory", "jump"), kept[:, : inside.sum(axis=1).max()])
+    if conditions.p is not None:
+        out["parameters"] = (("trajectory", "parameter"), np.array(conditions.p))
+        out.coords["parameter"] = list(model.parameters)
+        if "parameter_units" in data.coords:
+            units = data["parameter_units"].sel(parameter=list(model.parameters)).values
+            out.coords["parameter_units"] = ("parameter", units)
 
 
 def _off_manifold(
-    engine: Engine, law: Constraint, u: np.ndarray, times: np.ndarray, c: np.ndarray
+    engine: Engine,
+    law: Constraint,
+    u: np.ndarray,
+    times: np.ndarray,
+    c: np.ndarray,
+    conditions: Conditions,
 ) -> np.ndarray:
-    """‖h(u, t) - c‖₂ `(B, T)`, NaN where the state is; so many trajectories at a time that memory stays flat."""
+    """‖h - c‖₂ `(B, T)` with c `(B, T or 1, m)`, NaN where the state is; so many trajectories at a time that memory
+    stays flat."""
     errors = np.full(times.shape, np.nan)
-    size = max(1, _BLOCK // (times.shape[1] * max(1, c.shape[1])))
+    size = max(1, _BLOCK // (times.shape[1] * max(1, c.shape[-1])))
     for first in range(0, len(u), size):
         rows = slice(first, first + size)
         inside = np.isfinite(u[rows]).all(axis=-1)
         if inside.any():
-            h = engine.law(law, u[rows][inside], times[rows][inside])
-            miss = h - np.broadcast_to(c[rows, None], (*inside.shape, c.shape[1]))[inside]
+            own = conditions.rows(np.arange(len(u))[rows])
+            h = engine.law(law, u[rows][inside], own.at(times[rows]).pick(inside))
+            miss = h - np.broadcast_to(c[rows], (*inside.shape, c.shape[-1]))[inside]
             errors[rows][inside] = constraint_error(miss)
     return errors
 

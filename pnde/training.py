@@ -19,6 +19,7 @@ from pnde.config import OptimiserConfig
 from pnde.data import Normaliser, Segments, mean_velocity, segments, select, time_matrix
 from pnde.engines import Batch, Engine, Status, Step, Training
 from pnde.errors import DataError, RunError, SolveError
+from pnde.laws import Conditions
 from pnde.laws.projecting import onto_manifold
 from pnde.laws.targets import evaluate_law, scale_of, targets
 from pnde.models import Model, Weights, check_weights
@@ -102,20 +103,24 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
     scale = scale_of(engine, law, select(ds, "train", "valid"))
     # A law that is not defined on the data is found here, at whichever sample it is.
     u = ds["u"].transpose("trajectory", "time", "state").values
-    evaluate_law(engine, law, u, time_matrix(ds), ds["trajectory"].values)
-
+    at = Conditions.of(ds).at(time_matrix(ds))
+    evaluate_law(engine, law, u, at, ds["trajectory"].values)
     _check_range(model, u)
-    onto = None if law is None else onto_manifold(engine, law, model.metric)
 
     def batches(split: str) -> list[Batch]:
         part = select(ds, split)
+        conditions = Conditions.of(part)
+        onto = None if law is None else onto_manifold(engine, law, model.metric, conditions)
         cut = segments(part, optimiser.segment, onto)
         labels = part["trajectory"].values[cut.trajectory]
-        c = targets(engine, law, cut.u[:, 0], cut.start_time, scale, model.config.tolerance, labels)
+        driven = conditions.rows(cut.trajectory).between(cut.start_time, cut.t[:, -1])
+        at = driven.at(cut.start_time)
+        c = targets(engine, law, cut.u[:, 0], at, scale, model.config.tolerance, labels)
+        driven = driven.since(cut.start_time)
         rng = np.random.default_rng(model.config.seed)
         order = rng.permutation(len(cut)) if split == "train" else np.arange(len(cut))
         size = min(optimiser.batch_size, len(order))
-        return [_batch(cut, c, order, first, size) for first in range(0, len(order), size)]
+        return [_batch(cut, c, driven, order, first, size) for first in range(0, len(order), size)]
 
     return Batches(batches("train"), batches("valid"))
 
@@ -134,7 +139,9 @@ def _check_range(model: Model, u: np.ndarray) -> None:
             )
 
 
-def _batch(cut: Segments, c: np.ndarray, order: np.ndarray, first: int, size: int) -> Batch:
+def _batch(
+    cut: Segments, c: np.ndarray, driven: Conditions, order: np.ndarray, first: int, size: int
+) -> Batch:
     """Segments `order[first : first + size]`; the last batch is filled up with segments of no weight, so that all have
     one shape."""
     chosen = order[first : first + size]
@@ -148,6 +155,7 @@ def _batch(cut: Segments, c: np.ndarray, order: np.ndarray, first: int, size: in
         c=c[chosen],
         share=share,
         known=None if cut.known is None else cut.known[chosen],
+        conditions=driven.rows(chosen),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pnde.config import Config, SolverConfig
 from pnde.engines.status import Status
-from pnde.laws import Constraint
+from pnde.laws import UNDRIVEN, Conditions, Constraint, Instant
 from pnde.models import Model, Weights
 
 
@@ -22,12 +22,14 @@ class Trajectories:
     - `status`: `(B,)`, values of `Status`.
     - `steps`: `(B,)`, steps of the solver, rejected ones included.
     - `evaluations`: `(B,)`, evaluations of the vector field.
+    - `c`: targets `(B, T, m)` where inputs that jump changed them; else `None`.
     """
 
     u: np.ndarray
     status: np.ndarray
     steps: np.ndarray
     evaluations: np.ndarray
+    c: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,7 @@ class Batch:
     - `c`: targets `(S, m)`, m = 0 without a law.
     - `share`: weight of each segment in the mean `(S,)`; 0 for one that only fills up the batch.
     - `known`: which entries of `u` were measured `(S, k+1, n)`; `None` if all were.
+    - `conditions`: of the segments, on clocks that begin at `start`.
     """
 
     u: np.ndarray
@@ -48,6 +51,7 @@ class Batch:
     c: np.ndarray
     share: np.ndarray
     known: np.ndarray | None = None
+    conditions: Conditions = UNDRIVEN
 
     def __len__(self) -> int:
         return len(self.u)
@@ -101,26 +105,31 @@ class Engine(Protocol):
         **Raises:** `pnde.errors.ConfigError` naming the setting that it cannot follow, and the remedy.
         """
 
-    def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """h(u, t) `(B, m)` in float64, of states `(B, n)` at times `(B,)`; NaN outside of the law's domain."""
+    def law(self, constraint: Constraint, u: np.ndarray, at: Instant) -> np.ndarray:
+        """h `(B, m)` in float64, of states `(B, n)` at as many instants; NaN outside of the law's domain."""
 
     def retract(
-        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+        self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """States `(B, n)` at times `(B,)` put on h(u, t) = c `(B, m)`, in float64, and which of them are there `(B,)`.
+        """States `(B, n)` at as many instants put on h = c `(B, m)`, in float64, and which of them are there `(B,)`.
 
         `metric` is M of the norm in which they move as little as possible, as in `Model`.
         """
 
     def integrate(
         self,
-        rhs: Callable[[Any, Any], Any],
+        rhs: Callable[[Any, Instant], Any],
         u0: np.ndarray,
         times: np.ndarray,
         settings: SolverConfig,
         constraint: Constraint | None = None,
+        conditions: Conditions = UNDRIVEN,
     ) -> Trajectories:
-        """Solve u̇ = rhs(u, t) from u0 `(B, n)`, saved at times `(T,)` or `(B, T)`; on the law's manifold, if given."""
+        """Solve u̇ = rhs(u, instant) from u0 `(B, n)`, saved at times `(T,)` or `(B, T)`; on the law's manifold, if
+        given.
+
+        Where an input jumps, a saved state is the one after it.
+        """
 
     def push(
         self,
@@ -143,11 +152,15 @@ class Engine(Protocol):
         times: np.ndarray,
         c: np.ndarray,
         settings: SolverConfig,
+        conditions: Conditions = UNDRIVEN,
     ) -> Trajectories:
-        """Solve the model from u0 `(B, n)` with targets c `(B, m)`, each trajectory with steps of its own."""
+        """Solve the model from u0 `(B, n)` with targets c `(B, m)`, each trajectory with steps of its own.
+
+        Where an input jumps, a saved state is the one after it.
+        """
 
     def velocity(
-        self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
+        self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
         """The model's u̇ `(B, n)` in float64."""
 

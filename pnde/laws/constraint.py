@@ -1,8 +1,8 @@
 """A law that a trajectory obeys, as the user states it, and several of them at once.
 
-A law is h(u, t) = c: m invariants `h` of the state, and their targets `c`. The constraint of the paper is
-g(u, t) = h(u, t) - c (Eq. 2). Nothing here imports an engine: a law is an ordinary function, and an engine evaluates it
-on its own arrays.
+A law is h(u, t, w, p) = c: m invariants `h` of the state, the time, inputs and parameters, and their targets `c`. The
+constraint of the paper is g = h - c (Eq. 2). Nothing here imports an engine: a law is an ordinary function, and an
+engine evaluates it on its own arrays.
 """
 
 from __future__ import annotations
@@ -14,26 +14,30 @@ from typing import Any
 import numpy as np
 
 from pnde.errors import ConstraintError, nearest
+from pnde.laws.instant import Instant
 from pnde.laws.rows import as_row
-from pnde.laws.signature import takes_time
+from pnde.laws.signature import Arguments, Role, arguments_of
 
 
 class Constraint:
-    """The law h(u, t) = c.
+    """The law h(u, t, w, p) = c.
 
     **Arguments:**
 
-    - `h`: function of the state `u` of shape `(n,)`, or of `(u, t)`. Returns a number, a sequence of m numbers or an
-        array `(m,)`. Written with `jax.numpy`, or with arithmetic only.
+    - `h`: function of the state `u` of shape `(n,)`, and of any of the time `t`, the inputs `w` `(k,)` and the
+        parameters `p` `(r,)`, by these names. Returns a number, a sequence of m numbers or an array `(m,)`. Written
+        with `jax.numpy`, or with arithmetic only.
     - `target`: `"initial"` (c = h at the start of each trajectory), a number, or an array `(m,)`; NaN in the array
         means "initial" for that row.
-    - `jacobian`: function of the state, or of `(u, t)`, giving ∂h/∂u of shape `(m, n)`. Without it the engine
+    - `jacobian`: function of the same arguments, giving ∂h/∂u of shape `(m, n)`. Without it the engine
         differentiates `h`.
-    - `time_dependent`: whether `h` takes the time; the projection then includes ∂h/∂t. By default it does if its second
-        argument is called `t` or `time`.
+    - `time_dependent`: says that the second argument of `h` is the time where it has another name.
     - `names`: a name for each row, used in every message and report.
     - `states`: the state names the law is written for, in order; data with other names are refused.
     - `domain`: function of `u`, true where the law is defined (such as positive populations).
+    - `jumps`: names of the states that may jump where an input does. Rows with a fixed target are then met again by
+        these alone, moved as little as possible in the metric; all states by default. The targets of rows that are
+        "initial" follow: they become h after the jump.
     - `julia`: the law's twin for the julia engine, as a Julia expression or the path of a `.jl` file: a function of the
         state, or the name of a law of the Julia package. It runs as your own code.
     - `julia_parameters`: numbers and arrays; the twin is then called with them as keywords, and gives the law.
@@ -43,6 +47,8 @@ class Constraint:
 
     #: How ∂h/∂u is built, if it is more than a dense array; see `pnde.engines.jax.structures`.
     structure: Any = None
+    #: Whether it has rows of velocities, which need an acceleration of the inputs: these have to be cubic.
+    of_velocities: bool = False
 
     def __init__(
         self,
@@ -54,6 +60,7 @@ class Constraint:
         names: Sequence[str] | str | None = None,
         states: Sequence[str] | str | None = None,
         domain: Callable[[Any], Any] | None = None,
+        jumps: Sequence[str] | str | None = None,
         julia: str | None = None,
         julia_parameters: Mapping[str, Any] | None = None,
     ):
@@ -68,16 +75,16 @@ class Constraint:
         self.target = as_target(target)
         self.jacobian = jacobian
         self.domain = domain
+        self.jumps = None if jumps is None else as_names(jumps)
         self.julia = julia
         self.julia_parameters = julia_parameters
-        self.time_dependent = takes_time(h, f"the law {self.label!r}", time_dependent)
-        self._jacobian_of_time = jacobian is not None and takes_time(
-            jacobian, f"the jacobian of the law {self.label!r}"
-        )
-        if domain is not None and takes_time(domain, f"the domain of the law {self.label!r}"):
-            raise ConstraintError(
-                f"the domain of the law {self.label!r} takes the time; it has to take the state alone"
-            )
+        what = f"the law {self.label!r}"
+        self._arguments = arguments_of(h, what, time_dependent=time_dependent)
+        self.takes: frozenset[Role] = self._arguments.roles
+        if jacobian is not None:
+            self._jacobian_arguments = arguments_of(jacobian, f"the jacobian of {what}")
+        if domain is not None:
+            arguments_of(domain, f"the domain of {what}", allowed=frozenset())
 
     @property
     def label(self) -> str:
@@ -95,8 +102,13 @@ class Constraint:
             lines.append(f"  u: {few(self.states)}")
         return "\n".join(lines)
 
+    @property
+    def moves(self) -> bool:
+        """Whether its manifold moves with the time, by itself or with an input."""
+        return bool(self.takes & {"t", "w"})
+
     def _equation(self) -> str:
-        return "h(u, t) = c" if self.time_dependent else "h(u) = c"
+        return f"h({', '.join(['u', *(role for role in 'twp' if role in self.takes)])}) = c"
 
     def _target_text(self) -> str:
         if np.isnan(self.target).all():
@@ -104,32 +116,40 @@ class Constraint:
         numbers = np.atleast_1d(self.target)
         return few(["initial" if np.isnan(c) else f"{c:g}" for c in numbers])
 
-    def own_functions(
-        self, u: Any, t: Any
-    ) -> list[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
-        """The user's functions in this law, each with what messages call it and its arguments at one state."""
-        found = [(f"the law {self.label!r}", self.h, (u, t) if self.time_dependent else (u,))]
+    def own_functions(self) -> list[tuple[str, Callable[..., Any], Arguments]]:
+        """The user's functions in this law, each with what messages call it and what it takes."""
+        found = [(f"the law {self.label!r}", self.h, self._arguments)]
         if self.jacobian is not None:
-            arguments = (u, t) if self._jacobian_of_time else (u,)
-            found.append((f"the jacobian of the law {self.label!r}", self.jacobian, arguments))
+            what = f"the jacobian of the law {self.label!r}"
+            found.append((what, self.jacobian, self._jacobian_arguments))
         if self.domain is not None:
-            found.append((f"the domain of the law {self.label!r}", self.domain, (u,)))
+            found.append((f"the domain of the law {self.label!r}", self.domain, Arguments()))
         # The laws of this package are made of their own methods.
         return [
             each for each in found if not isinstance(getattr(each[1], "__self__", None), Constraint)
         ]
 
-    def value(self, u: Any, t: Any) -> Any:
-        """h(u, t) as an array `(m,)` of the kind of `u`.
+    def value(self, u: Any, at: Instant) -> Any:
+        """h of a state at an instant as an array `(m,)` of the kind of `u`.
 
         **Raises:** `pnde.errors.ConstraintError` if `h` gives anything but real numbers in a row.
         """
-        return as_row(self.h(u, t) if self.time_dependent else self.h(u), u, self.label)
+        return as_row(self._arguments.call(self.h, u, at), u, self.label)
 
-    def jacobian_value(self, u: Any, t: Any) -> Any:
+    def jacobian_value(self, u: Any, at: Instant) -> Any:
         """∂h/∂u as an array `(m, n)`, from the user's `jacobian`."""
         assert self.jacobian is not None
-        return self.jacobian(u, t) if self._jacobian_of_time else self.jacobian(u)
+        return self._jacobian_arguments.call(self.jacobian, u, at)
+
+    def fixed_rows(self, m: int) -> np.ndarray:
+        """Which of the m rows have a target that is fixed, `(m,)`; those of the others are "initial"."""
+        return np.isfinite(self.targets(np.full(m, np.nan)))
+
+    def may_jump(self) -> np.ndarray | None:
+        """1 for each state that may jump with an input, else 0, `(n,)`; `None` if all may. The law is bound."""
+        if self.jumps is None or self.states is None:
+            return None
+        return np.array([float(name in self.jumps) for name in self.states])
 
     def bind(self, states: Sequence[str]) -> Constraint:
         """This law made ready for data with the given state names.
@@ -137,6 +157,12 @@ class Constraint:
         **Raises:** `pnde.errors.ConstraintError` if the law is written for other states.
         """
         states = tuple(states)
+        odd = next((name for name in self.jumps or () if name not in states), None)
+        if odd is not None:
+            raise ConstraintError(
+                f"the law {self.label!r} says that the state {odd!r} may jump, but the data have no such state"
+                f"{nearest(odd, states)}; correct jumps="
+            )
         if self.states is None:
             bound = copy.copy(self)
             bound.states = states
@@ -192,12 +218,14 @@ class Stacked(Constraint):
         self._sizes: tuple[int, ...] | None = None
         super().__init__(
             self._stack,
-            time_dependent=True,
             jacobian=self._stack_jacobian if all(p.jacobian for p in self.parts) else None,
             domain=self._domain if any(p.domain for p in self.parts) else None,
         )
-        # ∂h/∂t is asked for only if a part depends on time.
-        self.time_dependent = any(part.time_dependent for part in self.parts)
+        self.takes = frozenset().union(*(part.takes for part in self.parts))
+        self.of_velocities = any(part.of_velocities for part in self.parts)
+        named = [part.jumps for part in self.parts if part.jumps is not None]
+        if named:  # a part that names none leaves it to the others
+            self.jumps = tuple(dict.fromkeys(name for names in named for name in names))
 
     @property
     def label(self) -> str:
@@ -210,25 +238,23 @@ class Stacked(Constraint):
             lines.append(f"  u: {few(self.states)}")
         return "\n".join(lines)
 
-    def own_functions(
-        self, u: Any, t: Any
-    ) -> list[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
-        return [own for part in self.parts for own in part.own_functions(u, t)]
+    def own_functions(self) -> list[tuple[str, Callable[..., Any], Arguments]]:
+        return [own for part in self.parts for own in part.own_functions()]
 
-    def _stack(self, u: Any, t: Any) -> Any:
-        values = [part.value(u, t) for part in self.parts]
+    def _stack(self, u: Any, t: Any, w: Any, p: Any) -> Any:
+        raise AssertionError("`value` is called instead")
+
+    def value(self, u: Any, at: Instant) -> Any:
+        values = [part.value(u, at) for part in self.parts]
         self._sizes = tuple(int(value.shape[0]) for value in values)
         return u.__array_namespace__().concatenate(values)
 
-    def value(self, u: Any, t: Any) -> Any:
-        return self._stack(u, t)
+    def _stack_jacobian(self, u: Any, t: Any, w: Any, p: Any) -> Any:
+        raise AssertionError("`jacobian_value` is called instead")
 
-    def _stack_jacobian(self, u: Any, t: Any) -> Any:
+    def jacobian_value(self, u: Any, at: Instant) -> Any:
         xp = u.__array_namespace__()
-        return xp.concatenate([part.jacobian_value(u, t) for part in self.parts], axis=0)
-
-    def jacobian_value(self, u: Any, t: Any) -> Any:
-        return self._stack_jacobian(u, t)
+        return xp.concatenate([part.jacobian_value(u, at) for part in self.parts], axis=0)
 
     def _domain(self, u: Any) -> Any:
         inside: Any = True

@@ -11,6 +11,7 @@ from pnde.errors import ConstraintError, GridError, nearest
 from pnde.grids.grid import Grid
 from pnde.grids.network import Network
 from pnde.laws.constraint import Constraint
+from pnde.laws.instant import Instant
 
 
 class PowerBalance(Constraint):
@@ -25,6 +26,10 @@ class PowerBalance(Constraint):
     **Arguments:**
 
     - `grid`: the grid; its state is ``[Re v_1 … Re v_N, Im v_1 … Im v_N]``, p.u.
+    - `driven`: positions ``(D,)`` of load buses whose demand is an input: what they draw at constant
+      power, less what is fed in there, active ``(D,)`` and then reactive, MW and Mvar. In place of
+      the set-points; the rows' targets are then 0. Where demand jumps, so do the loads' voltages,
+      and no source's.
 
     **Raises:** [`pnde.errors.GridError`][] for a grid without a load bus.
     """
@@ -32,7 +37,7 @@ class PowerBalance(Constraint):
     structure: Network
     target: np.ndarray
 
-    def __init__(self, grid: Grid):
+    def __init__(self, grid: Grid, driven: np.ndarray | None = None):
         if not len(grid.loads):
             raise GridError(
                 f"{grid.name} has no load bus, so there is no power balance to keep; every bus is "
@@ -41,21 +46,57 @@ class PowerBalance(Constraint):
         self.grid = grid
         set_point = grid.buses.active[grid.loads], grid.buses.reactive[grid.loads]
         slack = grid.slack_voltage
+        self.driven = np.zeros(0, int) if driven is None else np.asarray(driven)
+        is_driven = np.tile(np.isin(grid.loads, self.driven), 2)
         rows = [("P", grid.loads), ("Q", grid.loads), ("Re v", grid.slack), ("Im v", grid.slack)]
         super().__init__(
             self._rows,
-            target=np.concatenate([*set_point, slack.real, slack.imag]),
+            target=np.concatenate(
+                [np.where(is_driven, 0.0, np.concatenate(set_point)), slack.real, slack.imag]
+            ),
             jacobian=self._matrix,
             names=[f"{what} at {grid.bus_label(k)}" for what, at in rows for k in at],
             states=grid.state_names,
-            julia=None if grid.buses.current.any() else "PowerBalance",
+            jumps=[grid.state_names[k] for k in _free_at_jumps(grid)],
+            julia=None if grid.buses.current.any() or len(self.driven) else "PowerBalance",
             julia_parameters=_julia_parameters(grid),
         )
         self.structure = Network(grid)
+        if len(self.driven):
+            self.takes = frozenset({"w"})
+            # For each row the input that it has; the one behind the last is 0.
+            order = np.argsort(self.driven)
+            at = order[np.searchsorted(self.driven[order], grid.loads) % len(order)]
+            both = np.concatenate([at, at + len(self.driven)])
+            none = 2 * len(self.driven)
+            pins = np.full(2 * len(grid.slack), none)
+            self._input = np.concatenate([np.where(is_driven, both, none), pins])
 
     @property
     def label(self) -> str:
         return f"power balance of {self.grid.name}"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the demands that are inputs, such as ``P load 4``; those of P, then those of Q."""
+        numbers = self.grid.buses.number[self.driven]
+        return tuple(f"{part} load {number}" for part in ("P", "Q") for number in numbers)
+
+    @property
+    def usual_demand(self) -> np.ndarray:
+        """The inputs that are the set-points of the grid, MW and Mvar, ``(2 D,)``."""
+        buses = self.grid.buses
+        injected = np.concatenate([buses.active[self.driven], buses.reactive[self.driven]])
+        return 0.0 - self.grid.base_mva * injected  # and not -0 where nothing is drawn
+
+    def demand(self, w: Any) -> Any:
+        """What inputs ``(2 D,)``, or their derivatives, add to the rows, p.u., ``(m,)``."""
+        xp = w.__array_namespace__()
+        return xp.concatenate([w, xp.zeros(1, dtype=w.dtype)])[self._input] / self.grid.base_mva
+
+    def value(self, u: Any, at: Instant) -> Any:
+        rows = self._rows(u)
+        return rows + self.demand(at.w) if len(self.driven) else rows
 
     def _rows(self, u: Any) -> Any:
         return self.structure.rows(u, self.structure.current(u))
@@ -85,6 +126,12 @@ class PowerBalance(Constraint):
                     f"{self.grid.name} is {mine!r}; order them as Re v of all buses, then Im v"
                 )
         return self
+
+
+def _free_at_jumps(grid: Grid) -> np.ndarray:
+    """The states without a derivative: those of the loads, and of the slack, whose rows would have none else."""
+    buses = np.concatenate([grid.loads, grid.slack])
+    return np.concatenate([buses, buses + grid.size])
 
 
 def _julia_parameters(grid: Grid) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pnde.models.kind import ModelKind
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The vector field u̇ = f(u, t) of an NDE, SNDE or PNDE (paper, Sec. II), up to the network's weights.
+    """The vector field u̇ = f(u, w, p) of an NDE, SNDE or PNDE (paper, Sec. II), up to the network's weights.
 
     - `states`: names, `(n,)`.
     - `config`: method, γ, network, projection, solvers.
@@ -27,7 +27,10 @@ class Model:
     - `features`: `"state"`, the normalised state; or `"angles"`, for u = (θ, ω): sin θ, cos θ and normalised ω.
     - `metric`: M of the inner product vᵀMw: `None`, weights `(n,)`, a matrix `(n, n)`, or a function of u giving
         either (paper, Appendix A).
-    - `physics`: known part of the velocity, a function of u, added to the network's.
+    - `physics`: known part of the velocity, a function of u, and of any of t, w and p by these names, added to the
+        network's.
+    - `inputs`, `parameters`: names of the inputs w `(k,)` and parameters p `(r,)`, which the network sees too.
+    - `condition_mean`, `condition_std`: what these are normalised by, `(k + r,)`, physical units.
     """
 
     states: tuple[str, ...]
@@ -39,13 +42,18 @@ class Model:
     order: Literal[1, 2] = 1
     features: Literal["state", "angles"] = "state"
     metric: Any = None
-    physics: Callable[[Any], Any] | None = None
+    physics: Callable[..., Any] | None = None
+    inputs: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    condition_mean: np.ndarray | None = None
+    condition_std: np.ndarray | None = None
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
         """Units from input to output: (inputs, width, ..., width, outputs)."""
         n = len(self.states)
         inputs = n + n // 2 if self.features == "angles" else n
+        inputs += len(self.inputs) + len(self.parameters)
         outputs = n // 2 if self.order == 2 else n
         network = self.config.network
         return (inputs, *(network.width,) * network.layers, outputs)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from pnde.config import Config, SolverConfig
 from pnde.engines import get
+from pnde.laws import Instant
 from pnde.runs import Run
 
 GAMMAS = (30.0, 100.0, 300.0, 1000.0, 3000.0)
@@ -49,7 +50,7 @@ def measure_limit(
         .values[:trajectories, 0]
     )
     still = np.zeros(len(u0))
-    c = law.targets(engine.law(law, u0, still))
+    c = law.targets(engine.law(law, u0, Instant(still)))
     start = LAYER / min(gammas)
     times = np.concatenate([[0.0], start * (1 + 0.25 * np.arange(SAMPLES))])
     # An error δ of g is one of γ δ in the velocity, so it has to be far below 1/γ².
@@ -68,9 +69,9 @@ def measure_limit(
         model, u = paths("snde", gamma)
         flat, targets = u.reshape(-1, u.shape[-1]), np.repeat(c, SAMPLES, axis=0)
         t = np.tile(times[1:], len(u0))
-        own = engine.velocity(model, run.weights, flat, t, targets)
-        limit = engine.velocity(projected, run.weights, flat, t, targets)
-        g = engine.law(law, flat, t) - targets
+        own = engine.velocity(model, run.weights, flat, Instant(t), targets)
+        limit = engine.velocity(projected, run.weights, flat, Instant(t), targets)
+        g = engine.law(law, flat, Instant(t)) - targets
         rows.append(
             {
                 "gamma": gamma,

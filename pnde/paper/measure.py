@@ -13,6 +13,7 @@ import pandas as pd
 
 from pnde.data import select
 from pnde.files import make_folder, write_bytes
+from pnde.laws import Instant
 from pnde.paper import complexity
 from pnde.paper.limit import measure_limit
 from pnde.paper.results import MEASURED, Results
@@ -109,7 +110,7 @@ def _states(run: Run, count: int, spread: bool) -> tuple[np.ndarray, np.ndarray]
     law = law_for(run.data, None)
     if law is None:
         return picked, np.zeros((count, 0))
-    return picked, law.targets(get("jax").law(law, picked, np.zeros(count)))
+    return picked, law.targets(get("jax").law(law, picked, Instant(np.zeros(count))))
 
 
 def _once(results: Results, name: str, make: Any) -> None:

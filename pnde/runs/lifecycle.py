@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,18 +14,26 @@ import xarray as xr
 
 import pnde
 from pnde.config import Config
-from pnde.data import Normaliser, check_velocities, open_data, save_data, split_data
+from pnde.data import (
+    Normaliser,
+    check_velocities,
+    condition_scale,
+    open_data,
+    save_data,
+    split_data,
+)
 from pnde.engines import Engine, get
 from pnde.errors import ConfigError, RunError
 from pnde.files import read_json
+from pnde.laws.conditions import check_given
+from pnde.laws.signature import arguments_of
 from pnde.models import Model, check_weights, checked_metric, default_metric, initial_weights
 from pnde.runs import folder as disk
 from pnde.runs.bar import progress_bar
 from pnde.runs.lock import is_left_behind, locked
 from pnde.runs.new_folder import new_folder
+from pnde.runs.passed_again import again, law_again
 from pnde.runs.record import (
-    FunctionRecord,
-    LawRecord,
     Record,
     array,
     data_record,
@@ -56,7 +64,11 @@ def train(
     method: Literal["nde", "snde", "pnde"] | None = None,
     order: Literal[1, 2] | None = None,
     metric: Any = None,
-    physics: Callable[[Any], Any] | None = None,
+    physics: Callable[..., Any] | None = None,
+    inputs: Sequence[str] | str = (),
+    parameters: Sequence[str] | str = (),
+    interpolation: str | Mapping[str, str] | None = None,
+    jumps: Sequence[float] | Mapping[Any, Sequence[float]] | None = None,
     config: Config | None = None,
     folder: str | Path | None = None,
     progress: bool = True,
@@ -74,7 +86,11 @@ def train(
     - `order`: 2 if the states are (q, q̇) and the network gives accelerations.
     - `metric`: M of the inner product, weights `(n,)`, a matrix `(n, n)`, or a function of the state giving either; as
         `projection.metric` says, if absent.
-    - `physics`: a known part of the velocity, a function of the state, added to the network's.
+    - `physics`: a known part of the velocity, a function of the state and of any of t, w and p by these names, added to
+        the network's.
+    - `inputs`, `parameters`: names of the columns of the data that drive the states, and of those that are the same
+        within a trajectory; the network sees both, laws and physics may take them.
+    - `interpolation`, `jumps`: how inputs go between samples, and when they jump; see `pnde.data.open_data`.
     - `config`: base configuration; `settings` change it, such as `epochs=50` or `network={"width": 128}`.
     - `folder`: run folder, with checkpoints from which `pnde.resume` goes on; nothing is written if absent.
     - `progress`: show a progress bar.
@@ -88,8 +104,15 @@ def train(
     if method is not None:
         settings["method"] = method
     config = Config.make(config, **settings)
-    ds, source = open_data(data), None
-    if isinstance(data, str | Path) and Path(data).is_file():  # a pattern stands for several files
+    roles: dict[str, Any] = {
+        "inputs": inputs,
+        "parameters": parameters,
+        "interpolation": interpolation,
+        "jumps": jumps,
+    }
+    ds, source = open_data(data, **roles), None
+    # A pattern stands for several files; where columns have roles, the run keeps a copy that knows them.
+    if not any(roles.values()) and isinstance(data, str | Path) and Path(data).is_file():
         source = Path(data)
     if "split" not in ds.coords:
         ds = _split(ds, config)
@@ -113,7 +136,11 @@ def train(
         features=system.features if system else "state",
         metric=metric,
         physics=physics,
+        **_conditions(ds),
     )
+    if physics is not None:
+        what = f"the physics {name_of(physics)!r}"
+        check_given(what, arguments_of(physics, what).roles, ds)
     if model.order == 2:
         check_velocities(ds)
     engine = get(config.engine)
@@ -215,6 +242,19 @@ def resume(
         return training.go_on(done, path, find_data(path, record.data))
 
 
+def _conditions(ds: xr.Dataset) -> dict[str, Any]:
+    """What a model says of the inputs and parameters of its data."""
+    scale = condition_scale(ds)
+    if scale is None:
+        return {}
+    return {
+        "inputs": tuple(map(str, ds["input"].values)) if "w" in ds else (),
+        "parameters": tuple(map(str, ds["parameter"].values)) if "parameters" in ds else (),
+        "condition_mean": scale[0],
+        "condition_std": scale[1],
+    }
+
+
 class _Training:
     """A training under way: the loop over epochs with its progress bar and its folder."""
 
@@ -294,7 +334,7 @@ def _read(
     if "split" not in ds.coords:
         ds = _split(ds, config)
     running = get(engine or record.engine.name)
-    law = _law_again(path, record.law, ds, constraint, config.tolerance)
+    law = law_again(path, record.law, ds, constraint, config.tolerance)
     model = Model(
         states=tuple(record.states),
         config=config,
@@ -304,8 +344,12 @@ def _read(
         constraint=law,
         order=record.order,
         features=record.features,
-        metric=_again(path, "metric", record.metric, metric),
-        physics=_again(path, "physics", record.physics, physics),
+        metric=again(path, "metric", record.metric, metric),
+        physics=again(path, "physics", record.physics, physics),
+        inputs=tuple(record.inputs),
+        parameters=tuple(record.parameters),
+        condition_mean=array(record.condition_mean),
+        condition_std=array(record.condition_std),
     )
     names = [str(name) for name in ds["state"].values]
     if names != record.states:
@@ -320,54 +364,6 @@ def _read(
                 f"the one that was passed has {len(rows)} ({', '.join(rows)[:60]}); pass the law of the training"
             )
     return record, model, ds, running
-
-
-def _law_again(
-    path: Path, record: LawRecord | None, ds: xr.Dataset, constraint: Any, tolerance: float
-) -> Any:
-    if record is None:
-        if constraint is not None:
-            raise RunError(f"the run in {path} was trained without a law; leave constraint= out")
-        return None
-    if record.source not in ("given", "system") and constraint is None:
-        constraint = record.source
-    if record.source == "given" and constraint is None:
-        raise RunError(
-            f"the run in {path} keeps the law {record.label!r}, which is not stored: pass it again as constraint= (on "
-            "the command line: --law FILE.py:NAME)"
-        )
-    law = law_for(ds, constraint, max(1e-2, tolerance))
-    if law is None or law.label != record.label:
-        raise RunError(
-            f"the run in {path} keeps the law {record.label!r}, but the one that was passed is "
-            f"{None if law is None else law.label!r}; pass the law of the training"
-        )
-    return law
-
-
-def _again(path: Path, what: str, record: FunctionRecord | None, given: Any) -> Any:
-    """Physics or a metric: what was stored, or the function that was passed again."""
-    if record is None:
-        if given is not None:
-            raise RunError(f"the run in {path} was trained without {what}=; leave it out")
-        return None
-    if record.values is not None:
-        if given is not None and not np.array_equal(given, np.array(record.values)):
-            raise RunError(
-                f"the run in {path} has another {what}, which is stored; leave {what}= out"
-            )
-        return array(record.values)
-    if given is None:
-        raise RunError(
-            f"the run in {path} uses the {what} {record.label!r}, a function, which is not stored: pass it again as "
-            f"{what}="
-        )
-    if not callable(given) or name_of(given) != record.label:
-        raise RunError(
-            f"the run in {path} uses the {what} {record.label!r}, but what was passed is "
-            f"{name_of(given)!r}; pass that of the training"
-        )
-    return given
 
 
 def _with_epochs(model: Model, batches: Batches) -> Model:

@@ -74,6 +74,10 @@ class Record(_Part):
     mean: list[FiniteFloat]
     std: list[FiniteFloat]
     speed: list[FiniteFloat] | None
+    inputs: list[str] = []
+    parameters: list[str] = []
+    condition_mean: list[FiniteFloat] | None = None
+    condition_std: list[FiniteFloat] | None = None
     law: LawRecord | None
     metric: FunctionRecord | None
     physics: FunctionRecord | None
@@ -105,7 +109,11 @@ class Record(_Part):
             features=model.features,
             mean=model.mean.tolist(),
             std=model.std.tolist(),
-            speed=None if model.speed is None else model.speed.tolist(),
+            speed=_numbers(model.speed),
+            inputs=list(model.inputs),
+            parameters=list(model.parameters),
+            condition_mean=_numbers(model.condition_mean),
+            condition_std=_numbers(model.condition_std),
             law=None
             if law is None
             else LawRecord(label=law.label, rows=list(rows), source=law_source),
@@ -200,6 +208,10 @@ def find_data(folder: Path, record: DataRecord) -> Path:
 def name_of(function: Any) -> str:
     """What a function of the user's is called in the record and in messages."""
     return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
+
+
+def _numbers(array: np.ndarray | None) -> list[float] | None:
+    return None if array is None else array.tolist()
 
 
 def array(values: list[Any] | None) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import xarray as xr
 
 from pnde import forecast as forecasts
 from pnde.data import open_data, save_data, select, time_matrix
+from pnde.driven import conditions_of
 from pnde.engines import Engine
 from pnde.errors import DataError
+from pnde.laws import Conditions
 from pnde.laws.projecting import onto_manifold
 from pnde.metrics import table
 from pnde.models import Model, Weights
@@ -75,6 +78,9 @@ class Run:
         dt: float | None = None,
         *,
         t_start: float | None = None,
+        inputs: Any = None,
+        parameters: Any = None,
+        jumps: Sequence[float] = (),
     ) -> xr.Dataset:
         """Forecast trajectories.
 
@@ -85,17 +91,25 @@ class Run:
         - `t_end`, `dt`: end and sampling of the forecast, in the data's time unit. The samples of the data set if both
             are absent; else up to `t_end` (the data's end by default) every `dt` (the data's usual step by default).
         - `t_start`: the time of the initial states of an array; the data's first time by default.
+        - `inputs`: of a model that takes inputs; those of `initial` if absent. A data set or file with columns of their
+            names; an array `(T, k)` or `(B, T, k)` at the times of the forecast; or a function of the time that gives k
+            numbers.
+        - `parameters`: numbers `(r,)`, an array `(B, r)`, or either by name; those of `initial` if absent.
+        - `jumps`: times at which inputs that are an array or a function jump; the value at one is that after it.
 
         **Returns:** a data set in the standard layout with `status`, `steps`, `evaluations`; `constraint_error` for a
         model with a law; `state_error` where `initial` has the truth.
 
-        **Raises:** `pnde.errors.ConstraintError` if an initial state is off the manifold;
-        `pnde.errors.ConfigError` for times that make no forecast, or more of them than memory could hold;
-        `pnde.errors.SolveError` if a trajectory fails and `on_failure` is `"raise"`.
+        **Raises:** `pnde.errors.ConstraintError` if an initial state is off the manifold; `pnde.errors.DataError` if
+        inputs or parameters are missing or end too early; `pnde.errors.ConfigError` for times that make no forecast, or
+        more of them than memory could hold; `pnde.errors.SolveError` if a trajectory fails and `on_failure` is
+        `"raise"`.
         """
         truth = self._initial(initial, t_start)
         law, metric = self.model.constraint, self.model.metric
-        onto = None if law is None else onto_manifold(self._engine, law, metric)
+        onto = None
+        if law is not None:
+            onto = onto_manifold(self._engine, law, metric, Conditions.of(truth))
         u0, times = forecasts.first_samples(truth, onto)
         if t_end is not None or dt is not None or times.shape[1] == 1:
             own = time_matrix(self.data) if times.shape[1] == 1 else times
@@ -105,9 +119,13 @@ class Run:
                 forecasts.usual_step(self.data) if dt is None else float(dt),
                 u0.shape[1],
             )
+        driven = conditions_of(self.model, self.data, truth, times, inputs, parameters, jumps)
         out = forecasts.forecast(
-            self._engine, self.model, self.weights, self.data, truth, times, u0
+            self._engine, self.model, self.weights, self.data, truth, times, u0, driven
         )
+        if callable(inputs):
+            kinds = np.full(len(self.model.inputs), "linear")
+            out = out.assign_coords(interpolation=("input", kinds))
         seconds = self.report.get("train_seconds")
         return out if seconds is None else out.assign_attrs(train_seconds=seconds)
 
@@ -177,5 +195,6 @@ def rows_of(engine: Engine, model: Model, ds: xr.Dataset) -> tuple[str, ...]:
     law = model.constraint
     if law is None:
         return ()
-    u0, times = forecasts.first_samples(ds.isel(trajectory=[0]))
-    return law.row_names(engine.law(law, u0, times[:, 0]).shape[1])
+    first = ds.isel(trajectory=[0])
+    u0, times = forecasts.first_samples(first)
+    return law.row_names(engine.law(law, u0, Conditions.of(first).at(times[:, 0])).shape[1])

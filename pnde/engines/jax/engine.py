@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -15,6 +16,8 @@ from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Status, Training, Trajectories
 from pnde.engines.jax import fields
 from pnde.engines.jax.devices import check_device, on_device_of
+from pnde.engines.jax.driving import drive, instant
+from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.numerics import numerics
@@ -23,9 +26,15 @@ from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.retraction import is_on_manifold, retract
 from pnde.engines.jax.solve import Solution, evaluations, solve
-from pnde.engines.jax.training import JaxTraining, batch_loss, can_guard, on_device
+from pnde.engines.jax.training import (
+    JaxTraining,
+    batch_loss,
+    can_guard,
+    model_dynamics,
+    on_device,
+)
 from pnde.engines.rank import rank_margin
-from pnde.laws import Constraint
+from pnde.laws import UNDRIVEN, Conditions, Constraint, Instant
 from pnde.models import Model, Weights
 
 
@@ -54,38 +63,39 @@ class JaxEngine:
         check_device(config.device)
 
     @numerics()
-    def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
-        times = np.broadcast_to(t, u.shape[:1])
-        inspect_law(constraint, u, times)
-        return np.concatenate([_law((constraint,), *block) for block in _blocks(u, times)])[
-            : len(u)
-        ]
+    def law(self, constraint: Constraint, u: np.ndarray, at: Instant) -> np.ndarray:
+        at = at._replace(t=np.broadcast_to(at.t, u.shape[:1]))
+        inspect_law(constraint, u, at)
+        values = [_law((constraint,), *block) for block in _blocks(u, at)]
+        return np.concatenate(values)[: len(u)]
 
     @numerics()
     def retract(
-        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+        self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        times, made_of = np.broadcast_to(t, u.shape[:1]), (constraint, metric)
-        blocks = [_retract(made_of, *block) for block in _blocks(u, times, c)]
+        at, made_of = at._replace(t=np.broadcast_to(at.t, u.shape[:1])), (constraint, metric)
+        blocks = [_retract(made_of, *block) for block in _blocks(u, at, c)]
         states, converged = (np.concatenate(parts)[: len(u)] for parts in zip(*blocks, strict=True))
         return states, converged
 
     @numerics()
     def integrate(
         self,
-        rhs: Callable[[Any, Any], Any],
+        rhs: Callable[[Any, Instant], Any],
         u0: np.ndarray,
         times: np.ndarray,
         settings: SolverConfig,
         constraint: Constraint | None = None,
+        conditions: Conditions = UNDRIVEN,
     ) -> Trajectories:
         dtype = jnp.dtype(settings.precision)
         start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
         c = np.zeros((len(u0), 0))
         if constraint is not None:
-            c = constraint.targets(self.law(constraint, u0, np.asarray(grid[:, 0])))
-        target = jnp.asarray(c, dtype)
-        return _trajectories(_integrate((rhs, settings, constraint), start, grid, target), settings)
+            c = constraint.targets(self.law(constraint, u0, conditions.at(np.asarray(grid[:, 0]))))
+        target, driven = jnp.asarray(c, dtype), drive(conditions, np.zeros(len(u0)), dtype)
+        made_of = (rhs, settings, constraint)
+        return _trajectories(_integrate(made_of, start, grid, target, driven), settings)
 
     @numerics()
     def push(
@@ -109,24 +119,28 @@ class JaxEngine:
         times: np.ndarray,
         c: np.ndarray,
         settings: SolverConfig,
+        conditions: Conditions = UNDRIVEN,
     ) -> Trajectories:
         inspect_model(model)
         dtype = jnp.dtype(settings.precision)
         with on_device_of(model.config.device):
             start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
             parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
-            solution = _rollout(model, settings, parameters, start, grid, target)
-        return _trajectories(solution, settings)
+            driven = drive(conditions, np.zeros(len(u0)), dtype)
+            solution, c_then = _rollout(model, settings, parameters, start, grid, target, driven)
+        found = _trajectories(solution, settings)
+        return replace(found, c=np.asarray(c_then, np.float64)) if conditions.jump else found
 
     @numerics()
     def velocity(
-        self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
+        self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
         inspect_model(model)
         with on_device_of(model.config.device):
             parameters = fields.parameters(weights, jnp.float64)
-            times = jnp.broadcast_to(_float64(t), u.shape[:1])
-            return np.asarray(_velocity(model, parameters, times, _float64(u), _float64(c)))
+            at = at._replace(t=np.broadcast_to(at.t, u.shape[:1]))
+            states, instants, targets = jax.tree.map(_float64, (u, at, c))
+            return np.asarray(_velocity(model, parameters, instants, states, targets))
 
     @numerics()
     def loss_and_gradient(
@@ -158,51 +172,41 @@ class JaxEngine:
 
 
 @of_recent
-def _law(made_of, u, t):
+def _law(made_of, u, at):
     (constraint,) = made_of
 
-    def one(u, t):
-        h = value(constraint, u, t)
+    def one(u, at):
+        h = value(constraint, u, at)
         return h if constraint.domain is None else jnp.where(constraint.domain(u), h, jnp.nan)
 
-    return jax.vmap(one)(u, t)
+    return jax.vmap(one)(u, at)
 
 
 @of_recent
-def _retract(made_of, u, t, c):
+def _retract(made_of, u, at, c):
     constraint, metric = made_of
 
-    def one(u, t, c):
-        on = retract(constraint, metric, "cholesky", u, t, c)
-        return on, is_on_manifold(constraint, on, t, c)
+    def one(u, at, c):
+        on = retract(constraint, metric, "cholesky", u, at, c)
+        return on, is_on_manifold(constraint, on, at, c)
 
-    return jax.vmap(one)(u, t, c)
+    return jax.vmap(one)(u, at, c)
 
 
 @of_recent
-def _integrate(made_of, u0, times, c):
+def _integrate(made_of, u0, times, c, driven):
     rhs, settings, constraint = made_of
+    dynamics = Dynamics(
+        velocity=lambda parameters, at, u, c: rhs(u, at),
+        law=constraint,
+        retracts=constraint is not None,
+        domain=None if constraint is None else constraint.domain,
+    )
 
-    def one(u0, times, c):
-        retraction, domain = None, None
-        if constraint is not None:
-            domain = constraint.domain
+    def one(u0, times, c, driven):
+        return dynamics.solve(u0, times, ((), driven, c), settings, stop_at_times=True)[0]
 
-            def retraction(t, u, c):
-                return retract(constraint, None, "cholesky", u, t, c)
-
-        return solve(
-            lambda t, u, _: rhs(u, t),
-            u0,
-            times,
-            c,
-            settings,
-            retraction,
-            domain,
-            stop_at_times=True,
-        )
-
-    return jax.vmap(one)(u0, times, c)
+    return jax.vmap(one)(u0, times, c, driven)
 
 
 @of_recent
@@ -210,57 +214,42 @@ def _push(made_of, u0, velocity, times):
     settings, constraint = made_of
 
     def field(t, u, velocity):
-        return project(jacobian(constraint, u, t), velocity)
+        return project(jacobian(constraint, u, Instant(t)), velocity)
 
     return jax.vmap(lambda u0, velocity: solve(field, u0, times, velocity, settings))(u0, velocity)
 
 
 @of_model(static_argnums=(0,))
-def _rollout(model, settings, parameters, u0, times, c):
+def _rollout(model, settings, parameters, u0, times, c, driven):
     law = model.constraint
-    constrained = law is not None and model.config.method == "pnde"
-    method = model.config.projection.method
+    dynamics = model_dynamics(model, None if law is None else law.domain)
 
-    def field(t, u, args):
-        parameters, c = args
-        return fields.velocity(model, parameters, t, u, c)
-
-    def retraction(t, u, args):
-        return retract(law, model.metric, method, u, t, args[1])
-
-    def one(u0, times, c):
-        solution = solve(
-            field,
-            u0,
-            times,
-            (parameters, c),
-            settings,
-            retraction if constrained else None,
-            None if law is None else law.domain,
-            spread=model.std,
-        )
-        if not constrained:
-            return solution
-        rank = in_portions(lambda t, u: _rank_margin(model, u, t), times, solution.u)
+    def one(u0, times, c, driven):
+        args = (parameters, driven, c)
+        solution, c = dynamics.solve(u0, times, args, settings, spread=model.std)
+        if not dynamics.retracts:
+            return solution, c
+        at = jax.vmap(instant, in_axes=(None, 0))(driven, times)
+        rank = in_portions(lambda at, u: _rank_margin(model, u, at), at, solution.u)
         singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
         status = solution.status
         if settings.retract != "never":
-            on = jax.vmap(lambda u, t: is_on_manifold(law, u, t, c))(solution.u, times)
+            on = jax.vmap(lambda u, at, c: is_on_manifold(law, u, at, c))(solution.u, at, c)
             off = jnp.any(jnp.all(jnp.isfinite(solution.u), axis=1) & ~on)
             status = jnp.where((status == Status.OK) & off, Status.OFF_MANIFOLD, status)
-        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, status))
+        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, status)), c
 
-    return jax.vmap(one)(u0, times, c)
+    return jax.vmap(one)(u0, times, c, driven)
 
 
-def _rank_margin(model, u, t):
-    margin = rank_margin(fields.condition_of(model, t, u))
+def _rank_margin(model, u, at):
+    margin = rank_margin(fields.condition_of(model, at, u))
     return jnp.where(jnp.all(jnp.isfinite(u)), margin, jnp.nan)
 
 
 @of_model()
-def _velocity(model, parameters, t, u, c):
-    return jax.vmap(lambda t, u, c: fields.velocity(model, parameters, t, u, c))(t, u, c)
+def _velocity(model, parameters, at, u, c):
+    return jax.vmap(lambda at, u, c: fields.velocity(model, parameters, at, u, c))(at, u, c)
 
 
 @of_model(static_argnums=(0,))
@@ -273,13 +262,14 @@ def _float64(array: np.ndarray) -> jax.Array:
     return jnp.asarray(array, jnp.float64)
 
 
-def _blocks(*arrays: np.ndarray) -> Iterator[list[jax.Array]]:
-    """Rows of the arrays in blocks of one shape, the last filled up with rows again: one program serves any number."""
-    block = block_size(*arrays[0].shape)
-    whole = max(1, -(-len(arrays[0]) // block)) * block
-    filled = [np.resize(array, (whole, *array.shape[1:])) for array in arrays]
+def _blocks(*trees: Any) -> Iterator[Any]:
+    """Rows of arrays in blocks of one shape, the last filled up with rows again: one program serves any number."""
+    states = jax.tree.leaves(trees)[0]
+    block = block_size(*states.shape)
+    whole = max(1, -(-len(states) // block)) * block
+    filled = jax.tree.map(lambda array: np.resize(array, (whole, *array.shape[1:])), trees)
     for i in range(0, whole, block):
-        yield [_float64(array[i : i + block]) for array in filled]
+        yield jax.tree.map(lambda array, i=i: _float64(array[i : i + block]), filled)
 
 
 def _grid(times: np.ndarray, count: int, dtype: Any) -> jax.Array:

@@ -15,7 +15,8 @@ from jaxtyping import Array, Float
 from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
 from pnde.engines.jax.order import after
 from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
-from pnde.laws import Constraint
+from pnde.laws import Constraint, Instant
+from pnde.laws.signature import arguments_of
 from pnde.models import Model, Weights
 
 Parameters = list[tuple[Array, Array]]
@@ -83,44 +84,52 @@ def network(
 
 
 def ambient_velocity(
-    model: Model, parameters: Parameters, u: Float[Array, " n"]
+    model: Model, parameters: Parameters, at: Instant, u: Float[Array, " n"]
 ) -> Float[Array, " n"]:
-    """The unconstrained f̄(u): the network sees normalised states and gives physical velocities (Appendix F.3)."""
+    """The unconstrained f̄(u, w, p): the network sees normalised states, inputs and parameters, and gives physical
+    velocities (Appendix F.3)."""
     x = (u - model.mean.astype(u.dtype)) / model.std.astype(u.dtype)
     half = u.shape[0] // 2
     if model.features == "angles":
         x = jnp.concatenate([jnp.sin(u[:half]), jnp.cos(u[:half]), x[half:]])
+    if model.condition_mean is not None and model.condition_std is not None:
+        conditions = jnp.concatenate([part for part in (at.w, at.p) if part is not None])
+        conditions = conditions - model.condition_mean.astype(u.dtype)
+        x = jnp.concatenate([x, conditions / model.condition_std.astype(u.dtype)])
     v = network(model, parameters, x)
     if model.speed is not None:
         v = v * model.speed.astype(u.dtype)
     if model.order == 2:
         v = jnp.concatenate([u[half:], v])
-    return v if model.physics is None else v + model.physics(u)
+    if model.physics is None:
+        return v
+    known = arguments_of(model.physics, "the physics").call(model.physics, u, at)
+    return v + (jnp.stack(known) if isinstance(known, tuple | list) else known)
 
 
 def velocity(
     model: Model,
     parameters: Parameters,
-    t: Any,
+    at: Instant,
     u: Float[Array, "*batch n"],
     c: Float[Array, "*batch m"],
 ) -> Float[Array, "*batch n"]:
-    """u̇ of one state `(n,)`, or of a batch `(B, n)` at times `(B,)`."""
+    """u̇ of one state `(n,)` at an instant, or of a batch `(B, n)` at as many."""
     if u.ndim == 2:
-        return jax.vmap(partial(velocity, model, parameters))(t, u, c)
-    v = ambient_velocity(model, parameters, u)
+        return jax.vmap(partial(velocity, model, parameters))(at, u, c)
+    v = ambient_velocity(model, parameters, at, u)
     if model.config.method == "nde":
         return v
     constrain = _projected if model.config.method == "pnde" else _stabilised
-    return constrain(model, t, after(v, u), v, c)
+    return constrain(model, at, after(v, u), v, c)
 
 
 def condition_of(
-    model: Model, t: Any, u: Float[Array, " n"], method: str | None = None
+    model: Model, at: Instant, u: Float[Array, " n"], method: str | None = None
 ) -> Float[Array, ""]:
     """The `projection.condition` of the factor with which the velocity at u is projected, or of another method's."""
     assert model.constraint is not None
-    G, W = jacobian(model.constraint, u, t), inverse_metric(model.metric, u)
+    G, W = jacobian(model.constraint, u, at), inverse_metric(model.metric, u)
     return condition(factorise(G, W, method or model.config.projection.method))
 
 
@@ -130,17 +139,17 @@ def error_as(constraint: Constraint, metric: Any, method: str) -> str:
     return "qr" if method == "cholesky" and along_branches and np.ndim(metric) < 2 else method
 
 
-def _projected(model, t, u, v, c):
-    """P f̄(u) - W GᵀS⁻¹ ∂h/∂t"""
-    G = jacobian(model.constraint, u, t)
+def _projected(model, at, u, v, c):
+    """P f̄ - W GᵀS⁻¹ (∂h/∂t + (∂h/∂w) ẇ)"""
+    G = jacobian(model.constraint, u, at)
     W = inverse_metric(model.metric, u)
-    return project(G, v, drift(model.constraint, u, t), W, model.config.projection.method)
+    return project(G, v, drift(model.constraint, u, at), W, model.config.projection.method)
 
 
-def _stabilised(model, t, u, v, c):
-    """f̄(u) - γ G† (h(u, t) - c), the stabilisation matrix of White et al. 2023"""
-    G = jacobian(model.constraint, u, t)
-    g = value(model.constraint, u, t) - c
+def _stabilised(model, at, u, v, c):
+    """f̄ - γ G† (h - c), the stabilisation matrix of White et al. 2023"""
+    G = jacobian(model.constraint, u, at)
+    g = value(model.constraint, u, at) - c
     W = inverse_metric(model.metric, u)
     return v - model.config.gamma * minimum_norm(
         G, g, W, model.config.projection.method, u.shape[0]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 
-def guarded(field: Callable[[Any, Array, Any], Array]) -> Callable[[Any, Array, Any], Array]:
+def guarded(field: Callable[..., Array]) -> Callable[..., Array]:
     """A field whose derivative counts for nothing where nothing depends on it.
 
     A step that comes to where the field is NaN is rejected, and no result depends on it. Its derivative is NaN all the
@@ -19,11 +18,11 @@ def guarded(field: Callable[[Any, Array, Any], Array]) -> Callable[[Any, Array, 
     """
 
     @jax.custom_vjp
-    def safe(t, u, args):
-        return field(t, u, args)
+    def safe(*arguments):
+        return field(*arguments)
 
-    def forward(t, u, args):
-        return jax.vjp(field, t, u, args)
+    def forward(*arguments):
+        return jax.vjp(field, *arguments)
 
     def backward(pullback, cotangent):
         used = jnp.any(cotangent != 0)

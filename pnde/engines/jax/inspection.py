@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +23,34 @@ import numpy as np
 from jax.experimental import checkify
 
 from pnde.errors import ConfigError, ConstraintError, PndeError
-from pnde.laws import Constraint
-from pnde.laws.signature import takes_time
+from pnde.laws import Constraint, Instant
+from pnde.laws.signature import Arguments, Role, arguments_of
 from pnde.models import Model
 
 # What NumPy and JAX call an index outside of an array.
 _OUTSIDE = re.compile(r"index (-?\d+) is out of bounds for axis \d+ with size (\d+)")
 
-_inspected: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+_inspected: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 
 
-def inspect_law(constraint: Constraint, u: np.ndarray, t: np.ndarray) -> None:
-    """Try the user's functions in a law on the first of the states `(B, n)` at times `(B,)`; once for each law.
+def inspect_law(constraint: Constraint, u: np.ndarray, at: Instant) -> None:
+    """Try the user's functions in a law on the first of the states `(B, n)` and instants; once for each law.
 
     **Raises:** `pnde.errors.ConstraintError` naming the law, and what is wrong with it.
     """
-    n = u.shape[-1]
-    if n in _inspected.setdefault(constraint, set()):
+    sizes = tuple(None if part is None else part.shape[1:] for part in (u, at.w, at.p))
+    if sizes in _inspected.setdefault(constraint, set()):
         return
-    state = u[0] if len(u) else np.ones(n)
-    time = float(t[0]) if len(t) else 0.0
-    for what, function, arguments in constraint.own_functions(state, time):
-        outcome = inspect_function(what, function, *arguments)
+    state, first = jax.tree.map(lambda x: x[0] if len(x) else np.ones(x.shape[1:]), (u, at))
+    for what, function, arguments in constraint.own_functions():
+        outcome = inspect_function(what, function, arguments, state, first)
         if what.startswith("the domain") and outcome.shape != ():
             raise ConstraintError(
                 f"{what} returns an array of shape {outcome.shape}; it has to return one truth value"
             )
     # Joined laws learn here how many rows each of them has; a compiled program does not tell.
-    jax.eval_shape(constraint.value, jnp.asarray(state), jnp.asarray(time))
-    _inspected[constraint].add(n)
+    jax.eval_shape(constraint.value, *jax.tree.map(jnp.asarray, (state, first)))
+    _inspected[constraint].add(sizes)
 
 
 def inspect_model(model: Model) -> None:
@@ -63,40 +63,54 @@ def inspect_model(model: Model) -> None:
         return
     n = len(model.states)
     vector, matrix = (n,), (n, n)
-    _inspect_part("physics", model.physics, model.mean, [vector])
-    _inspect_part("metric", model.metric, model.mean, [vector, matrix])
-    _inspected[model] = {n}
+    _inspect_part("physics", model.physics, model, [vector], frozenset({"t", "w", "p"}))
+    _inspect_part("metric", model.metric, model, [vector, matrix], frozenset())
+    _inspected[model] = set()
 
 
 def _inspect_part(
-    kind: str, function: Any, state: np.ndarray, shapes: list[tuple[int, ...]]
+    kind: str,
+    function: Any,
+    model: Model,
+    shapes: list[tuple[int, ...]],
+    allowed: frozenset[Role],
 ) -> None:
     if not callable(function):
         return
     what = f"the {kind} {getattr(function, '__name__', type(function).__name__)!r}"
-    if takes_time(function, what):
-        raise ConfigError(f"{what} takes the time; it has to take the state alone")
-    outcome = inspect_function(what, function, state)
+    arguments = arguments_of(function, what, allowed)
+    outcome = inspect_function(what, function, arguments, model.mean, _usual_instant(model))
     if outcome.shape not in shapes:
         wanted = " or ".join(str(shape) for shape in shapes)
         raise ConfigError(
-            f"{what} returns an array of shape {outcome.shape} instead of {wanted} for the {len(state)} states"
+            f"{what} returns an array of shape {outcome.shape} instead of {wanted} for the {len(model.mean)} states"
         )
     if outcome.dtype.kind not in "iuf":
         raise ConfigError(f"{what} returns {outcome.dtype} instead of real numbers")
 
 
+def _usual_instant(model: Model) -> Instant:
+    """The time 0 with the mean inputs and parameters of a model."""
+    w = p = None
+    if model.condition_mean is not None:
+        inputs = len(model.inputs)
+        w = model.condition_mean[:inputs] if inputs else None
+        p = model.condition_mean[inputs:] if model.parameters else None
+    still = None if w is None else np.zeros_like(w)
+    return Instant(np.asarray(0.0), w, still, still, p)
+
+
 def inspect_function(
-    what: str, function: Callable[..., Any], u: np.ndarray, *more: float
+    what: str, function: Callable[..., Any], arguments: Arguments, u: np.ndarray, at: Instant
 ) -> jax.ShapeDtypeStruct:
-    """The shape and type of what a function of a state `(n,)` returns; a sequence counts as an array.
+    """The shape and type of what a function of a state `(n,)` at an instant returns; a sequence counts as an array.
 
     **Raises:** `pnde.errors.ConstraintError` if it fails, returns no numbers, cannot be differentiated, or asks for
     entries of an array that it does not have.
     """
 
-    def evaluate(u: Any, *more: Any) -> Any:
-        outcome = function(u, *more)
+    def evaluate(u: Any, at: Instant) -> Any:
+        outcome = arguments.call(function, u, at)
         if outcome is None or isinstance(outcome, str | bytes | dict | set):
             kind = "None (is a return missing?)" if outcome is None else type(outcome).__name__
             raise ConstraintError(f"{what} returns {kind} instead of numbers")
@@ -105,8 +119,9 @@ def inspect_function(
         return jnp.asarray(outcome)
 
     with explained(what, function, len(u)):
-        outcome = jax.eval_shape(evaluate, jnp.asarray(u), *map(jnp.asarray, more))
-    found = _index_of_numpy(function, u, more) or _index_of_jax(evaluate, u, more)
+        outcome = jax.eval_shape(evaluate, *jax.tree.map(jnp.asarray, (u, at)))
+    found = _index_of_numpy(partial(arguments.call, function), u, at)
+    found = found or _index_of_jax(evaluate, u, at)
     if found is not None:
         raise ConstraintError(f"{what} asks for {found}{_where(None, function)}")
     return outcome
@@ -168,16 +183,21 @@ def _is_beyond(part: slice, size: int) -> bool:
     return any(not -size <= end <= size for end in ends)
 
 
-def _index_of_numpy(
-    function: Callable[..., Any], u: np.ndarray, more: tuple[float, ...]
-) -> str | None:
+def _index_of_numpy(function: Callable[..., Any], u: np.ndarray, at: Instant) -> str | None:
     """The first index outside, found on a NumPy array, which has names for them as the user wrote them."""
     watched = np.array(u, dtype=float).view(_Watched)
     watched.beyond = []
+    conditions = at._replace(
+        w=None if at.w is None else np.array(at.w, dtype=float).view(_Watched),
+        p=None if at.p is None else np.array(at.p, dtype=float).view(_Watched),
+    )
+    for part in (conditions.w, conditions.p):
+        if part is not None:
+            part.beyond = watched.beyond
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            function(watched, *more)
+            function(watched, conditions)
     except IndexError as error:
         outside = _OUTSIDE.search(str(error))
         if outside is not None:
@@ -190,13 +210,11 @@ def _index_of_numpy(
     return f"{entries} of {_size(size, len(u))}"
 
 
-def _index_of_jax(
-    function: Callable[..., Any], u: np.ndarray, more: tuple[float, ...]
-) -> str | None:
+def _index_of_jax(function: Callable[..., Any], u: np.ndarray, at: Instant) -> str | None:
     """The first index outside, on JAX's arrays."""
     try:
         checked = checkify.checkify(function, errors=checkify.index_checks)
-        error, _ = checked(jnp.asarray(u), *map(jnp.asarray, more))
+        error, _ = checked(*jax.tree.map(jnp.asarray, (u, at)))
     except Exception:
         return (
             None  # it has operations that checkify does not know; they are no look-ups of its kind

@@ -151,6 +151,8 @@ def _key(thing: Any, around: tuple[Any, ...]) -> Hashable:
         return (type(thing), thing)
     if isinstance(thing, tuple | list):
         return (type(thing), *(_key(entry, inside) for entry in thing))
+    if isinstance(thing, frozenset):
+        return (frozenset, frozenset(_key(entry, inside) for entry in thing))
     if isinstance(thing, dict):
         return (dict, *((_key(k, inside), _key(v, inside)) for k, v in thing.items()))
     if isinstance(thing, MethodType):

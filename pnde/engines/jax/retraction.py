@@ -1,4 +1,4 @@
-"""The retraction: the state is put back on the manifold h(u, t) = c."""
+"""The retraction: the state is put back on the manifold h = c."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
+from pnde.engines.jax.laws import inverse_metric, jacobian, value
 from pnde.engines.jax.projection import minimum_norm, project
 from pnde.laws import Constraint
+from pnde.laws.instant import Instant
 
 _ITERATIONS = 20
 
@@ -22,26 +23,27 @@ def retract(
     metric: Any,
     method: str,
     u: Float[Array, " n"],
-    t: Float[Array, ""],
+    at: Instant,
     c: Float[Array, " m"],
 ) -> Float[Array, " n"]:
-    """Newton's method u ← u - W Gᵀ S⁻¹ (h(u, t) - c), until the residual is at rounding level or stops falling.
+    """Newton's method u ← u - W Gᵀ S⁻¹ (h - c), until the residual is at rounding level or stops falling.
 
     Velocity projection keeps ġ = 0, but an integrator still drifts by its own error; this removes the drift
     (Hairer, "Solving differential equations on manifolds", 2011, Sec. 2).
 
-    The derivative is that of the limit, which moves along the manifold: du = P du₀ + W GᵀS⁻¹(dc - ∂h/∂t dt), exact
-    where u was on the manifold and off by the size of the residual elsewhere.
+    The derivative is that of the limit, which moves along the manifold: du = P du₀ + W GᵀS⁻¹(dc - dh), with dh the
+    change of h by time, inputs and parameters. It is exact where u was on the manifold and off by the size of the
+    residual elsewhere.
     """
     eps = jnp.finfo(u.dtype).eps
 
     def residual(u):
-        g = value(constraint, u, t) - c
+        g = value(constraint, u, at) - c
         return g, jnp.max(jnp.abs(g))
 
     g0, size0 = residual(u)
     # Rounding of h itself: a few ulp of its size, and of the products it is made of, which scale like G u.
-    G0 = jacobian(constraint, u, t)
+    G0 = jacobian(constraint, u, at)
     enough = 2 * eps * (jnp.max(jnp.abs(c)) + jnp.max(jnp.abs(G0.apply(u))))
 
     def unfinished(carry):
@@ -51,7 +53,7 @@ def retract(
     def newton(carry):
         i, u, g, size, _ = carry
         step = minimum_norm(
-            jacobian(constraint, u, t), g, inverse_metric(metric, u), method, u.shape[0]
+            jacobian(constraint, u, at), g, inverse_metric(metric, u), method, u.shape[0]
         )
         new = u - step
         g_new, size_new = residual(new)
@@ -64,20 +66,21 @@ def retract(
 
 
 def is_on_manifold(
-    constraint: Constraint, u: Float[Array, " n"], t: Float[Array, ""], c: Float[Array, " m"]
+    constraint: Constraint, u: Float[Array, " n"], at: Instant, c: Float[Array, " m"]
 ) -> Bool[Array, ""]:
-    """Whether h(u, t) = c, to far more than Newton's method leaves where it converges: 1e-9 of the size of c and of the
+    """Whether h = c, to far more than Newton's method leaves where it converges: 1e-9 of the size of c and of the
     products that h is made of."""
-    scale = jnp.max(jnp.abs(c)) + jnp.max(jnp.abs(jacobian(constraint, u, t).apply(u)))
-    return jnp.max(jnp.abs(value(constraint, u, t) - c)) <= 1e-9 * scale
+    scale = jnp.max(jnp.abs(c)) + jnp.max(jnp.abs(jacobian(constraint, u, at).apply(u)))
+    return jnp.max(jnp.abs(value(constraint, u, at) - c)) <= 1e-9 * scale
 
 
 @retract.defjvp
 def _retract_jvp(constraint, metric, method, primals, tangents):
-    u, t, c = primals
-    u_dot, t_dot, c_dot = tangents
-    out = retract(constraint, metric, method, u, t, c)
-    rate = drift(constraint, out, t)
-    offset = -c_dot if rate is None else rate * t_dot.astype(rate.dtype) - c_dot
+    u, at, c = primals
+    u_dot, at_dot, c_dot = tangents
+    out = retract(constraint, metric, method, u, at, c)
+    offset = -c_dot
+    if constraint.takes:
+        offset = jax.jvp(lambda at: value(constraint, out, at), (at,), (at_dot,))[1] - c_dot
     W = inverse_metric(metric, out)
-    return out, project(jacobian(constraint, out, t), u_dot, offset, W, method)
+    return out, project(jacobian(constraint, out, at), u_dot, offset, W, method)

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from pnde.config import SolverConfig, TrainingSolverConfig
 from pnde.engines import Status
 from pnde.engines.jax.portions import in_portions
 from pnde.engines.jax.replaying import Replay
+from pnde.errors import ConfigError
 
 SOLVERS: dict[str, Any] = {
     "tsit5": diffrax.Tsit5,
@@ -51,6 +53,10 @@ def solve(
     domain: Callable[[Array], Array] | None = None,
     stop_at_times: bool = False,
     spread: np.ndarray | None = None,
+    jumps: Float[Array, " J"] | None = None,
+    kinks: Float[Array, " Q"] | None = None,
+    jump: Retraction | None = None,
+    carried: int = 0,
 ) -> Solution:
     """Solve u̇ = field(t, u, args) from u0 at times[0], saved at `times`.
 
@@ -63,21 +69,46 @@ def solve(
     - `domain`: true while the state is inside; the solve ends where it is not.
     - `stop_at_times`: adaptive steps end on the save times exactly, where interpolation is not accurate enough.
     - `spread`: what `settings.atol` is in units of, `(n,)`; 1 if absent.
+    - `jumps`: times at which the field jumps, in order, infinite behind the last: steps end just before each and go on
+        just after it, so the state saved at one is that after it. `jump`: what it does to the state.
+    - `kinks`: times at which its derivative does: adaptive steps end there, which else would be found by trial.
+    - `carried`: so many last entries of the state have no part in the errors of steps.
+
+    **Raises:** `pnde.errors.ConfigError` for a backward or implicit solve of a field that jumps, in a training.
     """
     dtype = u0.dtype
     times = jnp.asarray(times, dtype)
+    in_training = isinstance(settings, TrainingSolverConfig) and not _goes_back(settings)
+    if jumps is not None and _goes_back(settings):
+        raise ConfigError(
+            'solver.adjoint = "backsolve" cannot go back through inputs that jump: leave it out'
+        )
+    if jumps is not None and in_training and not is_explicit(settings):
+        raise ConfigError(
+            f'solver.solver = "{settings.solver}" cannot train on inputs that jump: use "tsit5" or "dopri8" there; '
+            "a forecast (rollout.solver) may have it"
+        )
     # Traced once, however often diffrax calls them.
     field, retraction = jax.jit(field), None if retraction is None else jax.jit(retraction)
-    kind, atol = SOLVERS[settings.solver], absolute_tolerance(settings, spread, u0)
+    kind, norm = SOLVERS[settings.solver], error_norm
+    atol = absolute_tolerance(settings, spread, u0[..., : u0.shape[-1] - carried])
+    if carried:
+        moving = u0.shape[-1] - carried
+        own = jnp.broadcast_to(jnp.asarray(atol, dtype), (moving,))
+        atol = jnp.concatenate([own, jnp.full(carried, jnp.inf, dtype)])
+        norm = partial(error_norm, first=moving)
     if is_explicit(settings):
         solver = kind()
     else:  # its equations are solved as well as errors of a step are kept
-        newton = diffrax.VeryChord(rtol=settings.rtol, atol=atol, norm=error_norm)
+        newton = diffrax.VeryChord(rtol=settings.rtol, atol=atol, norm=norm)
         solver = kind(root_finder=newton)
-    if retraction is not None and settings.retract == "step":
-        solver = _Retracting(solver, retraction)
+    after_steps = retraction if settings.retract == "step" else None
+    if after_steps is not None or jump is not None:
+        solver = _OnManifold(solver, after_steps, jump)
     terms = diffrax.ODETerm(field)
     controller: diffrax.AbstractStepSizeController
+    ends = [] if kinks is None else [kinks]
+    ends += [times] if stop_at_times else []
     if settings.step is None:
         # Below this step the time no longer changes: the field is infinite, NaN or hopelessly stiff. (A step that is
         # cut short to meet a save time may well be smaller.)
@@ -85,31 +116,35 @@ def solve(
         controller = diffrax.PIDController(
             rtol=settings.rtol,
             atol=atol,
-            norm=error_norm,
-            dtmin=None if stop_at_times else smallest,
+            norm=norm,
+            dtmin=smallest if jumps is None and not ends else None,
             force_dtmin=False,
         )
         # Chosen here, for `diffeqsolve` wraps the term and then falls back to 0.01.
         order = solver.error_order(terms)
         first, _ = controller.init(terms, times[0], times[-1], u0, None, args, solver.func, order)
         dt0 = jnp.where(first > times[0], first - times[0], smallest)  # NaN where the field is
-        if stop_at_times:
-            controller = diffrax.ClipStepSizeController(controller, step_ts=times)
+        if jumps is not None or ends:
+            controller = diffrax.ClipStepSizeController(
+                controller, step_ts=jnp.concatenate(ends) if ends else None, jump_ts=jumps
+            )
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
+    end = times[-1]
+    if jumps is not None:  # behind a jump at the last time, for the state after it
+        end = end + 128 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))
     run = partial(
         _diffeqsolve,
         terms,
         solver,
         t0=times[0],
-        t1=times[-1],
+        t1=end,
         adjoint=_adjoint(settings),
         event=None if domain is None else diffrax.Event(lambda t, y, args, **_: ~domain(y)),
         max_steps=settings.max_steps,
         throw=False,
     )
     found = None
-    in_training = isinstance(settings, TrainingSolverConfig) and not _goes_back(settings)
     if in_training and not is_explicit(settings):
         # Of a step that was rejected because its equations have no solution there is no derivative: the steps are found
         # first, and those that were taken are gone over again for theirs.
@@ -156,9 +191,14 @@ def absolute_tolerance(settings: SolverConfig, spread: np.ndarray | None, u: Arr
     return jnp.asarray(np.reshape(settings.atol * spread, (1,) * (u.ndim - 1) + (-1,)), u.dtype)
 
 
-def error_norm(error: Any) -> Array:
-    """Root mean square, and infinite for NaN: a step to where the field is not defined is rejected and shortened."""
+def error_norm(error: Any, first: int | None = None) -> Array:
+    """Root mean square, and infinite for NaN: a step to where the field is not defined is rejected and shortened.
+
+    `first` is how many entries of the state count, if not all.
+    """
     leaves = jax.tree.leaves(jax.lax.stop_gradient(error))
+    if first is not None:
+        leaves = [leaf[..., :first] for leaf in leaves]
     squares = sum(jnp.sum(leaf**2) for leaf in leaves)
     size = jnp.sqrt(squares / sum(leaf.size for leaf in leaves))
     return jnp.where(jnp.isnan(size), jnp.inf, size)
@@ -191,15 +231,16 @@ def _status(result: diffrax.RESULTS, finite: Array) -> Int[Array, ""]:
     return jnp.where((result == diffrax.RESULTS.successful) & finite, Status.OK, status)
 
 
-class _Retracting(diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSolver[Any]):
-    """A solver whose every step ends on the manifold.
+class _OnManifold(diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSolver[Any]):
+    """A solver whose every step ends on the manifold, and starts on that of the inputs after a jump.
 
     The stage that a first-same-as-last method carries over was evaluated just off it, at a distance of the local error;
     it is kept, for the difference is of the order of that error times the step.
     """
 
     solver: diffrax.AbstractSolver[Any]  # type: ignore[misc]
-    retraction: Retraction = eqx.field(static=True)
+    retraction: Retraction | None = eqx.field(static=True)
+    jump: Retraction | None = eqx.field(static=True)
 
     @property
     def term_structure(self):
@@ -236,10 +277,21 @@ class _Retracting(diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSo
         return self.solver.init(terms, t0, t1, y0, args)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        jump = self.jump
+        if jump is not None and made_jump is not False:
+            # A step in a thousand jumps: `unvmap_any` spares a batch the others.
+            y0 = jax.lax.cond(
+                eqxi.unvmap_any(made_jump),
+                lambda y: jnp.where(made_jump, jump(t0, y, args), y),
+                lambda y: y,
+                y0,
+            )
         y1, error, dense, state, result = self.solver.step(
             terms, t0, t1, y0, args, solver_state, made_jump
         )
-        return self.retraction(t1, y1, args), error, dense, state, result
+        if self.retraction is not None:
+            y1 = self.retraction(t1, y1, args)
+        return y1, error, dense, state, result
 
     def func(self, terms, t0, y0, args):
         return self.solver.func(terms, t0, y0, args)

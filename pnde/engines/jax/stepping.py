@@ -124,9 +124,9 @@ class Slots:
     """How many slots the steps of training get: as few as are needed, for an unused one costs memory traffic too.
 
     `count` is `None` where steps are recomputed instead: for solvers that are not explicit, the backward solve,
-    segments with time grids of their own, and steps too many or too large to store. After each step of training it
-    follows from the steps of the last batches alone, so that a resumed run takes the same programs: others round
-    differently.
+    segments with time grids or jumps of their own, and steps too many or too large to store. After each step of
+    training it follows from the steps of the last batches alone, so that a resumed run takes the same programs: others
+    round differently.
     """
 
     _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -143,7 +143,8 @@ class Slots:
     def for_training(cls, model: Model, segments: Any, recent: Iterable[float] = ()) -> Slots:
         """For a batch of segments, as many slots as there is memory for; `recent` are steps of earlier batches."""
         settings = model.config.solver
-        if not is_explicit(settings) or settings.adjoint == "backsolve" or segments.grid.ndim > 1:
+        own_steps = segments.grid.ndim > 1 or segments.drive.jumps is not None
+        if not is_explicit(settings) or settings.adjoint == "backsolve" or own_steps:
             return cls(0)
         room = cls._MEMORY // (slot_bytes(model, segments.u) + _factor_bytes(model, segments.u))
         return cls(min(room, settings.max_steps), recent)

@@ -16,6 +16,7 @@ import numpy as np
 from pnde.config import SolverConfig
 from pnde.engines.jax import fields
 from pnde.engines.jax.solve import solve
+from pnde.laws import Instant
 from pnde.models import Model, Weights
 
 
@@ -54,7 +55,7 @@ def forward_pass(
     states, targets = jnp.asarray(u, dtype), jnp.asarray(c, dtype)
     still = jnp.zeros(len(u), dtype)
     run = jax.jit(partial(fields.velocity, model))
-    return lambda: run(parameters, still, states, targets)
+    return lambda: run(parameters, Instant(still), states, targets)
 
 
 def full_solve(
@@ -77,7 +78,7 @@ def full_solve(
     @jax.jit
     def run(parameters, u, c):
         def field(t, u, args):
-            return fields.velocity(model, args[0], still, u, args[1])
+            return fields.velocity(model, args[0], Instant(still), u, args[1])
 
         return solve(field, u, times, (parameters, c), settings)
 

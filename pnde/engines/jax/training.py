@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,11 +16,12 @@ from jaxtyping import Array, Float
 from pnde.engines import Batch, Status, Step
 from pnde.engines.jax import fields
 from pnde.engines.jax.devices import on_device_of
+from pnde.engines.jax.driving import Drive, drive, instant
+from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.programs import of_model
-from pnde.engines.jax.retraction import retract
-from pnde.engines.jax.solve import Solution, is_explicit, solve
+from pnde.engines.jax.solve import Solution, is_explicit
 from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
 from pnde.engines.rank import check_rows
 from pnde.errors import RunError
@@ -32,7 +34,7 @@ class Segments(NamedTuple):
     """Segments on the device.
 
     - `u`: `(S, k+1, n)`; `c`: targets `(S, m)`.
-    - `start`: the time of the first point `(S,)`, in float64: seconds of an epoch have no digits left in float32.
+    - `drive`: conditions, on clocks that begin at the first point.
     - `grid`: times relative to the start: `(k+1,)` where all segments share them, else `(S, k+1)`.
     - `share`: weight of each segment in the mean `(S,)`; 0 for padding.
     - `known`: 1 for the predicted entries that were measured, 0 for the others; `None` if all were.
@@ -40,7 +42,7 @@ class Segments(NamedTuple):
 
     u: Float[Array, "S points n"]
     c: Float[Array, "S m"]
-    start: Float[Array, " S"]
+    drive: Drive
     grid: Float[Array, "*S points"]
     share: Float[Array, " S"]
     known: Float[Array, "S steps n"] | None
@@ -51,8 +53,7 @@ def on_device(batch: Batch, dtype: Any) -> Segments:
     arrays = (batch.u, batch.c, batch.grid, batch.share)
     known = None if batch.known is None else jnp.asarray(batch.known[:, 1:], dtype)
     u, c, grid, share = (jnp.asarray(array, dtype) for array in arrays)
-    start = jnp.asarray(batch.start, jnp.float64)
-    return Segments(u, c, start, grid, share, known)
+    return Segments(u, c, drive(batch.conditions, batch.start, dtype), grid, share, known)
 
 
 def batch_loss(
@@ -66,43 +67,40 @@ def batch_loss(
 
     The mean is over segments, the points after the first, and states. (The authors' code drops the first segment of a
     batch instead of the first point.) Segments that share their time grid are solved as one system with common steps,
-    as in the paper; others each with their own. With `slots` the common steps are stored for their derivative instead
-    of recomputed, see `solve_storing`. With `guard` the gradient is right where a rejected step met NaN; it takes a
-    little longer.
+    as in the paper; others, and those with jumps, each with their own. With `slots` the common steps are stored for
+    their derivative instead of recomputed, see `solve_storing`. With `guard` the gradient is right where a rejected
+    step met NaN; it takes a little longer.
     """
     settings = model.config.solver
-    law = model.constraint if model.config.method == "pnde" else None
-
-    def field(t, u, args):
-        parameters, start, c = args
-        return fields.velocity(model, parameters, start + t.astype(start.dtype), u, c)
-
-    def retraction(t, u, args):
-        _, start, c = args
-        on_manifold = partial(retract, law, model.metric, model.config.projection.method)
-        return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(
-            u, start + t.astype(start.dtype), c
-        )
-
+    dynamics = model_dynamics(model)
     if guard:
-        field = guarded(field)
+        dynamics = replace(dynamics, velocity=guarded(dynamics.velocity))
 
-    def run(u0, start, grid, c):
-        args, retracting = (parameters, start, c), None if law is None else retraction
+    def run(u0, drive, grid, c):
+        args = (parameters, drive, c)
         if slots is not None and grid.ndim == 1:
             size = slot_bytes(model, u0)
             return solve_storing(
-                field, u0, grid, args, settings, slots, size, retracting, model.std
+                dynamics.field,
+                u0,
+                grid,
+                args,
+                settings,
+                slots,
+                size,
+                dynamics.retraction,
+                model.std,
             )
-        return solve(field, u0, grid, args, settings, retracting, spread=model.std)
+        # The errors of a training are larger than what a kink adds.
+        return dynamics.solve(u0, grid, args, settings, stop_at_kinks=False, spread=model.std)[0]
 
-    u, c, start, grid, share, known = segments
-    if grid.ndim == 1 and is_explicit(settings):
-        solution = run(u[:, 0], start, grid, c)
+    u, c, drive, grid, share, known = segments
+    # An implicit solver would not see that the segments of one system do not touch each other.
+    if grid.ndim == 1 and is_explicit(settings) and drive.jumps is None:
+        solution = run(u[:, 0], drive, grid, c)
         predicted = jnp.swapaxes(solution.u, 0, 1)
     else:
-        # An implicit solver would not see that the segments of one system do not touch each other.
-        solution = jax.vmap(run, (0, 0, None if grid.ndim == 1 else 0, 0))(u[:, 0], start, grid, c)
+        solution = jax.vmap(run, (0, 0, None if grid.ndim == 1 else 0, 0))(u[:, 0], drive, grid, c)
         predicted = solution.u
     error = (predicted - u)[:, 1:] / model.std.astype(u.dtype)[None, None]
     if known is None:
@@ -110,6 +108,23 @@ def batch_loss(
     # The mean over the entries that are known; what stands for the others has no weight, and no gradient.
     squares = jnp.sum(jnp.where(known > 0, error, 0) ** 2, axis=(1, 2))
     return share @ (squares / jnp.maximum(jnp.sum(known, axis=(1, 2)), 1)), solution
+
+
+def model_dynamics(model: Model, domain: Any = None) -> Dynamics:
+    """How a model moves; `domain` is that of its law, where a solve ends outside of it."""
+    law = model.constraint if model.config.method != "nde" else None
+
+    def velocity(parameters, at, u, c):
+        return fields.velocity(model, parameters, at, u, c)
+
+    return Dynamics(
+        velocity=velocity,
+        law=law,
+        metric=model.metric,
+        method=model.config.projection.method,
+        retracts=law is not None and model.config.method == "pnde",
+        domain=domain,
+    )
 
 
 class JaxTraining:
@@ -128,7 +143,7 @@ class JaxTraining:
         self._train = [on_device(batch, self._dtype) for batch in train]
         self._valid = [on_device(batch, self._dtype) for batch in valid]
         if model.constraint is not None and model.config.method != "nde":
-            starts = [_conditions(model, batch.start, batch.u[:, 0]) for batch in self._train]
+            starts = [_conditions(model, batch.drive, batch.u[:, 0]) for batch in self._train]
             check_rows(
                 jnp.concatenate(starts),
                 fields.error_as(model.constraint, model.metric, model.config.projection.method),
@@ -214,18 +229,25 @@ def step(model, slots, guard, parameters, adam, segments, rate):
 
 
 @of_model()
-def _conditions(model, t, u):
+def _conditions(model, drive, u):
     # No more factors at a time than in a step of training.
     size = min(len(u), model.config.optimiser.batch_size)
-    return jax.lax.map(lambda x: fields.condition_of(model, *x), (t, u), batch_size=size)
+
+    def of_start(x):
+        drive, u = x
+        return fields.condition_of(model, instant(drive, jnp.zeros((), u.dtype)), u)
+
+    return jax.lax.map(of_start, (drive, u), batch_size=size)
 
 
 def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> float:
     """1/κ(G) by QR in float64 at the start of a segment, counted over all batches."""
-    u = np.concatenate([batch.u[:, 0] for batch in batches])[segment]
-    t = np.concatenate([batch.start for batch in batches])[segment]
+    batch = batches[segment // len(batches[0])]  # all are of one size
+    row = np.array([segment % len(batches[0])])
     with numerics():
-        return float(fields.condition_of(model, t, jnp.asarray(u, jnp.float64), "qr"))
+        start = drive(batch.conditions.rows(row), batch.start[row], jnp.float64)
+        at = instant(start, jnp.zeros(())).pick(0)
+        return float(fields.condition_of(model, at, jnp.asarray(batch.u[row[0], 0]), "qr"))
 
 
 @of_model()

@@ -10,7 +10,7 @@ import numpy as np
 from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Training, Trajectories
 from pnde.engines.julia.arrays import has_card, to_julia, to_python, trajectories_of
-from pnde.engines.julia.laws import has_twin, julia_law
+from pnde.engines.julia.laws import check_undriven, has_twin, julia_law
 from pnde.engines.julia.models import (
     flat,
     julia_metric,
@@ -24,7 +24,7 @@ from pnde.engines.julia.session import julia
 from pnde.engines.julia.training import JuliaTraining, julia_segments
 from pnde.engines.julia.twins import check_twin
 from pnde.errors import ConfigError
-from pnde.laws import Constraint, Stacked
+from pnde.laws import UNDRIVEN, Conditions, Constraint, Instant, Stacked
 from pnde.models import Model, Weights
 
 
@@ -58,14 +58,14 @@ class JuliaEngine:
                 'network.matmul_precision is a setting of engine="jax"; in Julia, CUDA.math_mode! sets that of a GPU'
             )
 
-    def law(self, constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
+    def law(self, constraint: Constraint, u: np.ndarray, at: Instant) -> np.ndarray:
         if isinstance(constraint, Stacked):
-            parts = [self.law(part, u, t) for part in constraint.parts]
+            parts = [self.law(part, u, at) for part in constraint.parts]
             # What evaluation by the embedded engine leaves behind: the rows of each part.
             constraint._sizes = tuple(part.shape[1] for part in parts)
             return np.concatenate(parts, axis=1)
         law = julia_law(constraint, u.shape[1])
-        t = np.broadcast_to(t, len(u))
+        t = np.broadcast_to(at.t, len(u))
         with julia() as jl:
             values = to_python(jl.law_values(law, to_julia(u), to_julia(t)))
         if has_twin(constraint):
@@ -73,25 +73,28 @@ class JuliaEngine:
         return values
 
     def retract(
-        self, constraint: Constraint, metric: Any, u: np.ndarray, t: np.ndarray, c: np.ndarray
+        self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         n = u.shape[1]
         law, metric = julia_law(constraint, n), julia_metric(metric, n)
-        arrays = [to_julia(array) for array in (u, np.broadcast_to(t, len(u)), c)]
+        arrays = [to_julia(array) for array in (u, np.broadcast_to(at.t, len(u)), c)]
         with julia() as jl:
             states, converged = jl.retract_states(law, metric, *arrays)
             return to_python(states), to_python(converged)
 
     def integrate(
         self,
-        rhs: Callable[[Any, Any], Any],
+        rhs: Callable[[Any, Instant], Any],
         u0: np.ndarray,
         times: np.ndarray,
         settings: SolverConfig,
         constraint: Constraint | None = None,
+        conditions: Conditions = UNDRIVEN,
     ) -> Trajectories:
+        check_undriven("the right-hand side", conditions.roles)
+
         def in_place(du: Any, u: Any, t: float) -> None:
-            np.asarray(du)[...] = rhs(np.asarray(u), t)
+            np.asarray(du)[...] = rhs(np.asarray(u), Instant(t))
 
         law = None if constraint is None else julia_law(constraint, u0.shape[1])
         dtype = settings.precision
@@ -123,7 +126,9 @@ class JuliaEngine:
         times: np.ndarray,
         c: np.ndarray,
         settings: SolverConfig,
+        conditions: Conditions = UNDRIVEN,
     ) -> Trajectories:
+        check_undriven("the model", conditions.roles)
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
         card = on_card(model, settings.solver)
@@ -141,9 +146,9 @@ class JuliaEngine:
             )
 
     def velocity(
-        self, model: Model, weights: Weights, u: np.ndarray, t: np.ndarray, c: np.ndarray
+        self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
-        t = np.broadcast_to(t, len(u))
+        t = np.broadcast_to(at.t, len(u))
         card = on_card(model)
         arrays = (to_julia(array, "float64", card) for array in (flat(weights), u, c, t))
         the_model = julia_model(model, "float64", card)

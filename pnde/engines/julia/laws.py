@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pnde.engines.julia.networks import JuliaNetwork
 from pnde.engines.julia.programs import traced_domain, traced_function, traced_law
 from pnde.engines.julia.session import julia
+from pnde.errors import ConfigError
 from pnde.laws import Constraint, Holonomic, Linear, Stacked
 
 _laws: weakref.WeakKeyDictionary[Constraint, dict[int, Any]] = weakref.WeakKeyDictionary()
@@ -19,8 +20,10 @@ _laws: weakref.WeakKeyDictionary[Constraint, dict[int, Any]] = weakref.WeakKeyDi
 def julia_law(constraint: Constraint, n: int) -> Any:
     """The law of n states as a Julia object; made once.
 
-    **Raises:** `pnde.errors.EngineError` if the law does something that Julia cannot.
+    **Raises:** `pnde.errors.ConfigError` if the law takes inputs or parameters; `pnde.errors.EngineError` if it does
+    something that Julia cannot.
     """
+    check_undriven(f"the law {constraint.label!r}", constraint.takes)
     made = _laws.setdefault(constraint, {})
     if n not in made:
         made[n] = _make(constraint, n)
@@ -45,12 +48,23 @@ def _make(constraint: Any, n: int) -> Any:
             if isinstance(constraint, Holonomic):
                 law = jl.Holonomic(code)
             else:
-                law = jl.as_constraint(code, constraint.time_dependent, constraint.julia)
+                law = jl.as_constraint(code, "t" in constraint.takes, constraint.julia)
     if constraint.domain is None:
         return law
     domain = traced_domain(constraint, n)
     with julia() as jl:
         return jl.InDomain(law, domain)
+
+
+def check_undriven(what: str, roles: Iterable[str]) -> None:
+    """Whether what is given to this engine does without inputs and parameters.
+
+    **Raises:** `pnde.errors.ConfigError`.
+    """
+    if {"w", "p"} & set(roles):
+        raise ConfigError(
+            f'{what} takes inputs or parameters, which the julia engine does not know: use engine="jax"'
+        )
 
 
 def is_network(constraint: Any) -> bool:

@@ -10,9 +10,10 @@ import numpy as np
 
 from pnde.config import SolverConfig
 from pnde.engines.julia.arrays import has_card, to_julia
-from pnde.engines.julia.laws import is_network, julia_function, julia_law
+from pnde.engines.julia.laws import check_undriven, is_network, julia_function, julia_law
 from pnde.engines.julia.session import julia
 from pnde.errors import ConfigError
+from pnde.laws.signature import arguments_of
 from pnde.models import Model, Weights
 
 _models: weakref.WeakKeyDictionary[Model, dict[tuple[str, bool], Any]] = weakref.WeakKeyDictionary()
@@ -23,9 +24,14 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
     made = _models.setdefault(model, {})
     if (dtype, card) not in made:
         config, n = model.config, len(model.states)
+        check_undriven("the model", "w" * bool(model.inputs) + "p" * bool(model.parameters))
         law = None if model.constraint is None else julia_law(model.constraint, n)
         metric, physics = julia_metric(model.metric, n), model.physics
         if physics is not None:
+            if arguments_of(physics, "the physics").roles:
+                raise ConfigError(
+                    'in the julia engine, physics is a function of the state alone: use engine="jax"'
+                )
             physics = julia_function(physics, n, "physics")
         with julia() as jl:
             made[dtype, card] = jl.named_model(

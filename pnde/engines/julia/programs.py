@@ -12,7 +12,7 @@ import numpy as np
 
 from pnde.engines.julia.session import julia
 from pnde.engines.julia.tracing import trace
-from pnde.laws import Constraint
+from pnde.laws import Constraint, Instant
 from pnde.laws.program import Program
 
 
@@ -50,16 +50,19 @@ def traced_law(constraint: Constraint, n: int) -> Any:
     """
     what = f"the law {constraint.label!r}"
 
+    def value_at(u: Any, t: Any) -> Any:
+        return constraint.value(u, Instant(t))
+
     def jacobian(u: Any, t: Any) -> Any:
         if constraint.jacobian is not None:
-            return jnp.asarray(constraint.jacobian_value(u, t))
-        return jax.jacrev(lambda u: constraint.value(u, t))(u)
+            return jnp.asarray(constraint.jacobian_value(u, Instant(t)))
+        return jax.jacrev(lambda u: value_at(u, t))(u)
 
     def drift(u: Any, t: Any) -> Any:
-        return jax.jvp(lambda t: constraint.value(u, t), (t,), (jnp.ones_like(t),))[1]
+        return jax.jvp(lambda t: value_at(u, t), (t,), (jnp.ones_like(t),))[1]
 
-    rate = _function(drift, n, what) if constraint.time_dependent else None
-    value, slope = _function(constraint.value, n, what), _function(jacobian, n, what)
+    rate = _function(drift, n, what) if "t" in constraint.takes else None
+    value, slope = _function(value_at, n, what), _function(jacobian, n, what)
     with julia() as jl:
         return jl.TracedLaw(value, slope, rate, traced_domain(constraint, n))
 

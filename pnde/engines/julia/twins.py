@@ -8,7 +8,7 @@ import numpy as np
 
 from pnde.engines import get
 from pnde.errors import ConstraintError
-from pnde.laws import Constraint
+from pnde.laws import Constraint, Instant
 
 _STATES = 256  # of the data, spread evenly
 _TOLERANCE = 1e-8  # relative to the size of the row
@@ -53,12 +53,12 @@ def check_twin(constraint: Constraint, u: np.ndarray, t: np.ndarray, values: np.
 
 def _own_values(constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
     try:
-        return get("jax").law(constraint, u, t)
+        return get("jax").law(constraint, u, Instant(t))
     except ConstraintError as error:
         # One that is written with NumPy can only be asked state by state.
         own: Any = constraint
         try:
-            rows = [own.value(state, time) for state, time in zip(u, t, strict=True)]
+            rows = [own.value(state, Instant(time)) for state, time in zip(u, t, strict=True)]
             return np.array(rows, dtype=float)
         except Exception:
             raise error from None

@@ -140,7 +140,7 @@ class _Held(MeasuredFactor):
 
 
 @operator.register
-def _network(structure: Network, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
+def _network(structure: Network, constraint: Constraint, u: Array, at: Any) -> AbstractJacobian:
     current, direction = structure.current(u), structure.direction(u)
     return NetworkJacobian(v=u, i=current, direction=direction, network=structure)
 

@@ -11,8 +11,6 @@ on a contiguous array over the batch.
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -26,7 +24,8 @@ from pnde.engines.jax.structures.jacobian import (
     MeasuredFactor,
     weigh,
 )
-from pnde.laws import Constraint, RodsStructure
+from pnde.laws import Constraint, Instant, RodsStructure
+from pnde.laws.rods import links
 
 
 class RodsJacobian(AbstractJacobian):
@@ -42,9 +41,9 @@ class RodsJacobian(AbstractJacobian):
     rate: Float[Array, "2 N"]
 
     @classmethod
-    def at(cls, u: Float[Array, " n"]) -> RodsJacobian:
-        """The Jacobian at the state (x, y, ẋ, ẏ)."""
-        differences = _difference(u.reshape(4, -1))
+    def at(cls, u: Float[Array, " n"], pivot: Instant | None = None) -> RodsJacobian:
+        """The Jacobian at the state (x, y, ẋ, ẏ) of a chain that hangs on the origin, or on a pivot."""
+        differences = links(u, pivot)
         return cls(link=differences[:2], rate=differences[2:])
 
     def apply(self, w):
@@ -147,8 +146,10 @@ class RodsFactor(MeasuredFactor):
 
 
 @operator.register
-def _rods(structure: RodsStructure, constraint: Constraint, u: Array, t: Any) -> AbstractJacobian:
-    return RodsJacobian.at(u)
+def _rods(
+    structure: RodsStructure, constraint: Constraint, u: Array, at: Instant
+) -> AbstractJacobian:
+    return RodsJacobian.at(u, at if structure.pivot else None)
 
 
 def _block(

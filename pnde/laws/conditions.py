@@ -1,0 +1,87 @@
+"""What trajectories run under beside their states: inputs and parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from pnde.data import Inputs, inputs_of
+from pnde.errors import ConstraintError
+from pnde.laws.instant import Instant
+from pnde.laws.signature import Role
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Inputs and parameters of B trajectories.
+
+    - `inputs`: functions of time; `None` where nothing drives the trajectories.
+    - `p`: parameters `(B, r)`, `None` where there are none.
+    """
+
+    inputs: Inputs | None = None
+    p: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, ds: xr.Dataset) -> Conditions:
+        """Those of a data set in the standard layout."""
+        p = None
+        if "parameters" in ds:
+            p = ds["parameters"].transpose("trajectory", "parameter").values
+        return cls(inputs_of(ds), p)
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """What there is of inputs and parameters."""
+        held = {"w": self.inputs, "p": self.p}
+        return frozenset(role for role, part in held.items() if part is not None)  # type: ignore[misc]
+
+    @property
+    def jump(self) -> bool:
+        """Whether an input jumps in any of the trajectories."""
+        return self.inputs is not None and self.inputs.jumps.shape[1] > 0
+
+    def rows(self, rows: np.ndarray) -> Conditions:
+        """Those of the trajectories at the positions `rows`."""
+        inputs = None if self.inputs is None else self.inputs.of(rows)
+        return Conditions(inputs, None if self.p is None else self.p[rows])
+
+    def between(self, start: np.ndarray, end: np.ndarray) -> Conditions:
+        """What counts from `start` to `end`, `(B,)` each."""
+        inputs = None if self.inputs is None else self.inputs.between(start, end)
+        return Conditions(inputs, self.p)
+
+    def since(self, start: np.ndarray) -> Conditions:
+        """The same on clocks that begin at `start` `(B,)`."""
+        return Conditions(None if self.inputs is None else self.inputs.since(start), self.p)
+
+    def at(self, t: np.ndarray) -> Instant:
+        """The instants at times `(B, ...)`; where a time is NaN, so are its inputs."""
+        w = rate = curvature = p = None
+        if self.inputs is not None:
+            w, rate, curvature = (self.inputs.at(t, order) for order in range(3))
+        if self.p is not None:
+            axes = (1,) * (t.ndim - 1)
+            p = np.broadcast_to(self.p.reshape(len(self.p), *axes, -1), (*t.shape, self.p.shape[1]))
+        return Instant(t, w, rate, curvature, p)
+
+
+#: Of trajectories that nothing drives.
+UNDRIVEN = Conditions()
+
+
+def check_given(what: str, roles: frozenset[Role], ds: xr.Dataset) -> None:
+    """Whether a data set has the inputs and parameters that a function takes; `what` is its name in messages.
+
+    **Raises:** `pnde.errors.ConstraintError` with the remedy.
+    """
+    if "w" in roles and "w" not in ds:
+        raise ConstraintError(
+            f"{what} takes inputs, but the data have none; name the columns that are inputs by inputs="
+        )
+    if "p" in roles and "parameters" not in ds:
+        raise ConstraintError(
+            f"{what} takes parameters, but the data have none; name the columns that are parameters by parameters="
+        )

@@ -1,0 +1,69 @@
+"""What a run does not store, and has to be given again to use it: functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pnde.errors import RunError
+from pnde.laws import Constraint
+from pnde.runs.record import FunctionRecord, LawRecord, array, name_of
+from pnde.systems import law_for
+
+
+def law_again(
+    path: Path, record: LawRecord | None, ds: xr.Dataset, constraint: Any, tolerance: float
+) -> Constraint | None:
+    """The law of a run, bound to its data: what was stored, or what was passed again.
+
+    **Raises:** `pnde.errors.RunError` if it is missing, or another one.
+    """
+    if record is None:
+        if constraint is not None:
+            raise RunError(f"the run in {path} was trained without a law; leave constraint= out")
+        return None
+    if record.source not in ("given", "system") and constraint is None:
+        constraint = record.source
+    if record.source == "given" and constraint is None:
+        raise RunError(
+            f"the run in {path} keeps the law {record.label!r}, which is not stored: pass it again as constraint= (on "
+            "the command line: --law FILE.py:NAME)"
+        )
+    law = law_for(ds, constraint, max(1e-2, tolerance))
+    if law is None or law.label != record.label:
+        raise RunError(
+            f"the run in {path} keeps the law {record.label!r}, but the one that was passed is "
+            f"{None if law is None else law.label!r}; pass the law of the training"
+        )
+    return law
+
+
+def again(path: Path, what: str, record: FunctionRecord | None, given: Any) -> Any:
+    """Physics or a metric: what was stored, or the function that was passed again.
+
+    **Raises:** `pnde.errors.RunError` if it is missing, or another one.
+    """
+    if record is None:
+        if given is not None:
+            raise RunError(f"the run in {path} was trained without {what}=; leave it out")
+        return None
+    if record.values is not None:
+        if given is not None and not np.array_equal(given, np.array(record.values)):
+            raise RunError(
+                f"the run in {path} has another {what}, which is stored; leave {what}= out"
+            )
+        return array(record.values)
+    if given is None:
+        raise RunError(
+            f"the run in {path} uses the {what} {record.label!r}, a function, which is not stored: pass it again as "
+            f"{what}="
+        )
+    if not callable(given) or name_of(given) != record.label:
+        raise RunError(
+            f"the run in {path} uses the {what} {record.label!r}, but what was passed is "
+            f"{name_of(given)!r}; pass that of the training"
+        )
+    return given
