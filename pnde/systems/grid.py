@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,8 +20,8 @@ from pnde.grids.modes import growth_rate
 from pnde.grids.operation_point import complete, operation_point
 from pnde.grids.read import read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, normal_form
-from pnde.laws import PowerBalance
-from pnde.systems.base import System, Variant
+from pnde.laws import Instant, PowerBalance
+from pnde.systems.base import Driving, System, Variant
 
 logger = logging.getLogger("pnde")
 
@@ -47,6 +48,9 @@ class PowerGrid(System):
         take it from the load flow.
     - `eta`, `alpha`, `kappa`: of the sources; see `pnde.grids.dvoc`.
     - `forced`: numbers or names of the buses that are pushed; all by default.
+    - `driven`: numbers or names of the load buses whose demand is an input, or ``"all"``; see
+        `pnde.laws.PowerBalance`. Random profiles have one ramp over 2 to 10 s and one step each, up to
+        `swing` times the demand, of all driven loads at the same times and with their own sizes.
     - `reactive_limits`: whether sources beyond their reactive limits get the limit as set-point; see
         `pnde.grids.load_flow`.
 
@@ -56,7 +60,7 @@ class PowerGrid(System):
     constraint: PowerBalance
     name = "grid"
     time_unit = "s"
-    models = ("nde", "snde:0.1", "snde:1", "snde:10", "pnde")
+    models: tuple[str, ...] = ("nde", "snde:0.1", "snde:1", "snde:10", "pnde")
     t_end, dt, test_t_end = 10.0, 0.1, 500.0
     solver = SolverConfig(solver="tsit5", rtol=1e-9, atol=1e-9, retract="step")
 
@@ -68,6 +72,8 @@ class PowerGrid(System):
         kappa: float = KAPPA,
         forced: Iterable[int | str] | None = None,
         reactive_limits: bool = False,
+        driven: Iterable[int | str] | str | None = None,
+        swing: float = 0.2,
     ):
         tables = isinstance(grid, Mapping) and "buses" in grid
         given: Grid = Grid.from_dict(grid) if tables else read_grid(grid)
@@ -84,7 +90,8 @@ class PowerGrid(System):
         flow = load_flow(given, reactive_limits=reactive_limits)
         self.grid: Grid = complete(given, flow)
         self.sources = normal_form(self.grid, eta=eta, alpha=alpha, kappa=kappa)
-        self.constraint = PowerBalance(self.grid)
+        self.swing = swing
+        self._drive_loads(driven)
         self.states = self.grid.state_names
         self.units = ("p.u.",) * len(self.states)
         n, loads, slack = self.grid.size, self.grid.loads, self.grid.slack
@@ -97,6 +104,23 @@ class PowerGrid(System):
         #: state in which everything is at rest, p.u., `(2 N,)`
         self.operation_point = self.grid.state(voltage)
         self._mention(flow, voltage)
+
+    def driven_at(self, driven: Iterable[int | str] | str) -> PowerGrid:
+        """The same grid with the demand of these load buses as inputs; see `driven`."""
+        other = copy.copy(self)
+        other._drive_loads(driven)
+        return other
+
+    def _drive_loads(self, driven: Iterable[int | str] | str | None) -> None:
+        at = self.grid.loads if driven == "all" else [self.grid.index(bus) for bus in driven or ()]
+        for k in np.setdiff1d(at, self.grid.loads)[:1]:
+            raise GridError(
+                f"{self.grid.name}: {self.grid.bus_label(int(k))} is no load bus, so its demand is no input; name "
+                "buses without a source"
+            )
+        self.constraint = PowerBalance(self.grid, np.asarray(at, int))
+        self.inputs = self.constraint.inputs
+        self.input_units = ("MW",) * len(at) + ("Mvar",) * len(at)
 
     def _mention(self, flow: LoadFlow, rest: np.ndarray) -> None:
         """Say what a user would not expect of this grid's rest."""
@@ -132,19 +156,24 @@ class PowerGrid(System):
         own = {"eta": self.eta, "alpha": self.alpha, "kappa": self.kappa, "forced": self.forced}
         if self.reactive_limits:
             own["reactive_limits"] = True
+        if self.inputs:
+            driven = self.grid.buses.number[self.constraint.driven].tolist()
+            own |= {"driven": driven, "swing": self.swing}
         return {"grid": self.grid.to_dict(), **own}
 
-    def rhs(self, u: Any, t: Any) -> Any:
+    def rhs(self, u: Any, at: Instant) -> Any:
         xp = u.__array_namespace__()
         network = self.constraint.structure
         current = network.current(u)
         p, q = network.constant_power(u, current)
-        at = self.grid.sources
-        real, imag = (x[at] for x in network.halves(u))
-        of_sources = xp.concatenate(self.sources.velocity(real, imag, p[at], q[at]))
+        of = self.grid.sources
+        real, imag = (x[of] for x in network.halves(u))
+        of_sources = xp.concatenate(self.sources.velocity(real, imag, p[of], q[of]))
         still = xp.zeros(2 * self.grid.size - len(self._moving), dtype=u.dtype)
         moved = xp.concatenate([of_sources, still])[self._order]
         change = network.rate(u, current, network.direction(u), moved)[: len(self._following)]
+        if self.inputs:
+            change = change + self.constraint.demand(at.rate)[: len(self._following)]
         of_loads = -network.solve_loads(u, current, change)
         return xp.concatenate([of_sources, of_loads, still[len(of_loads) :]])[self._order]
 
@@ -162,14 +191,33 @@ class PowerGrid(System):
                 f"ambient forcing of {self.grid.name} fails for the initial state {k}: the loads "
                 "cannot be supplied at the voltages it leads to; force fewer buses"
             )
-        return np.stack([self._consistent(state, k) for k, state in enumerate(u)])
+        usual = Instant(0.0, w=self.constraint.usual_demand)
+        return np.stack([self._consistent(state, usual) for state in u])
 
-    def _consistent(self, u: np.ndarray, k: int) -> np.ndarray:
+    def start(self, u0: np.ndarray, at: Instant) -> np.ndarray:
+        if not self.inputs:
+            return u0
+        return np.stack([self._consistent(u, at.pick(k)) for k, u in enumerate(u0)])
+
+    def drive(self, rng: np.random.Generator, count: int, times: np.ndarray) -> Driving:
+        if not self.inputs:
+            return Driving()
+        loads, end = len(self.constraint.driven), times[-1]
+        ramp, step = rng.uniform(-self.swing, self.swing, (2, count, 1, loads))
+        begin, length = rng.uniform(0.0, 0.6, count) * end, rng.uniform(2.0, 10.0, count)
+        # At a sample behind the first, so that the sample holds the value after it.
+        at = times[rng.integers(1, len(times) - 1, count)]
+        along = np.clip((times - begin[:, None]) / length[:, None], 0, 1)[..., None]
+        behind = (times >= at[:, None])[..., None]
+        factor = np.tile(1 + ramp * along + step * behind, 2)
+        return Driving(w=factor * self.constraint.usual_demand, jumps=at[:, None].tolist())
+
+    def _consistent(self, u: np.ndarray, at: Instant) -> np.ndarray:
         """The loads' voltages solved for to rounding, the sources' kept (Newton's method)."""
         network, u, loads = self.constraint.structure, u.copy(), len(self._following)
         for _ in range(10):
             current = network.current(u)
-            miss = (network.rows(u, current) - self.constraint.target)[:loads]
+            miss = (self.constraint.value(u, at) - self.constraint.target)[:loads]
             if np.abs(miss).max() < 1e-12:
                 break
             u[self._following] -= network.solve_loads(u, current, miss)
@@ -178,12 +226,17 @@ class PowerGrid(System):
 
     def continued(self, ds: xr.Dataset, t_end: float) -> xr.Dataset:
         # A slow system: 500 samples draw it well, and 5000 of every bus fill the disk.
+        if self.inputs:
+            return super().continued(ds, t_end)
         u0 = ds["u"].transpose("trajectory", "time", "state").values[:, 0]
         longer = self.simulate(t_end=t_end, dt=max(self.dt, t_end / 500), u0=u0)
         return longer.assign_coords(trajectory=ds["trajectory"].values)
 
     def measures(self, forecast: xr.Dataset) -> dict[str, float]:
-        """Median distance to the operation point at the end; infinite for a failed trajectory."""
+        """Median distance to the operation point at the end; infinite for a failed trajectory. A driven grid has no
+        such point to come back to."""
+        if self.inputs:
+            return {}
         last = self.distance(forecast).transpose("trajectory", "time").values[:, -1]
         end = f"{float(forecast['time'][-1]):g} s"
         away = np.where(np.isfinite(last), last, np.inf)
@@ -204,11 +257,30 @@ class PowerGrid(System):
         """
         voltage, grid = self._voltage(ds), self.grid
         error = np.full(voltage.shape, np.nan)
-        set_point = grid.buses.active[grid.loads] + 1j * grid.buses.reactive[grid.loads]
+        set_point = self._set_point(ds)
         power = grid.constant_power(voltage)
         error[..., grid.loads] = np.abs(power[..., grid.loads] - set_point)
         error[..., grid.slack] = np.abs(voltage[..., grid.slack] - grid.slack_voltage)
         return self._by_bus(ds, error, "bus_error")
+
+    def set_point(self, ds: xr.Dataset) -> xr.DataArray:
+        """Active power that each load is to inject, p.u., `(trajectory, time, bus)`; NaN at other buses."""
+        wanted = self._set_point(ds).real
+        values = np.full(
+            (*ds["u"].transpose("trajectory", "time", "state").shape[:2], self.grid.size), np.nan
+        )
+        values[..., self.grid.loads] = wanted
+        return self._by_bus(ds, values, "set_point")
+
+    def _set_point(self, ds: xr.Dataset) -> np.ndarray:
+        """The powers that the loads are to inject, p.u., ``(L,)`` or ``(trajectory, time, L)``."""
+        grid, count = self.grid, len(self.constraint.driven)
+        power = grid.buses.active + 1j * grid.buses.reactive
+        if count:
+            w = ds["w"].transpose("trajectory", "time", "input").values / grid.base_mva
+            power = np.broadcast_to(power, (*w.shape[:2], grid.size)).copy()
+            power[..., self.constraint.driven] = -(w[..., :count] + 1j * w[..., count:])
+        return power[..., grid.loads]
 
     def distance(self, ds: xr.Dataset) -> xr.DataArray:
         """Relative distance ‖u - u*‖₂/‖u*‖₂ to the operation point u*, `(trajectory, time)`."""
@@ -229,7 +301,10 @@ class PowerGrid(System):
 
 
 class IEEE14(PowerGrid):
-    """The 14-bus grid of the paper with consistent set-points: `pnde.grids.ieee14`."""
+    """The 14-bus grid of the paper with consistent set-points: `pnde.grids.ieee14`.
+
+    **Arguments:** those of `PowerGrid`.
+    """
 
     name = "ieee14"
     _published = False
@@ -240,13 +315,36 @@ class IEEE14(PowerGrid):
         alpha: float = ALPHA,
         kappa: float = KAPPA,
         forced: Iterable[int | str] | None = None,
+        driven: Iterable[int | str] | str | None = None,
+        swing: float = 0.2,
     ):
-        super().__init__(ieee14(self._published), eta, alpha, kappa, forced)
+        super().__init__(
+            ieee14(self._published), eta, alpha, kappa, forced, driven=driven, swing=swing
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
         # The tables are told by the name.
         return {key: value for key, value in super().parameters.items() if key != "grid"}
+
+
+class IEEE14Loads(IEEE14):
+    """The 14-bus grid of the paper, with the demand of every load an input."""
+
+    name = "ieee14-loads"
+    models: tuple[str, ...] = ("nde", "pnde")
+    test_t_end = 10.0
+
+    def __init__(
+        self,
+        eta: float = ETA,
+        alpha: float = ALPHA,
+        kappa: float = KAPPA,
+        forced: Iterable[int | str] | None = None,
+        driven: Iterable[int | str] | str = "all",
+        swing: float = 0.2,
+    ):
+        super().__init__(eta, alpha, kappa, forced, driven, swing)
 
 
 class IEEE14Published(IEEE14):

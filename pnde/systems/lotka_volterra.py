@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pnde.laws import Conserved
+from pnde.laws import Conserved, Instant
 from pnde.systems.base import System, Variant
 
 
@@ -45,7 +45,7 @@ class LotkaVolterra(System):
             "delta": self.delta,
         }
 
-    def rhs(self, u: Any, t: Any) -> Any:
+    def rhs(self, u: Any, at: Instant) -> Any:
         x, y = u
         return u.__array_namespace__().stack(
             [self.alpha * x - self.beta * x * y, self.delta * x * y - self.gamma * y]

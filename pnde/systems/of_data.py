@@ -9,6 +9,7 @@ import xarray as xr
 from pnde.data import attribute_table
 from pnde.errors import ConstraintError, DataError, PndeError, brief, shown
 from pnde.laws import Constraint, Rods, as_constraint
+from pnde.laws.conditions import check_given
 from pnde.systems.registry import get, names
 
 
@@ -69,7 +70,8 @@ def law_for(ds: xr.Dataset, constraint: Any, tolerance: float = 1e-2) -> Constra
     `"rods"` stands for `pnde.laws.Rods.of_data(ds, tolerance)`, a chain whose rods have the lengths that the data show,
     and `"rods:1,0.5"` for one of these lengths.
 
-    **Raises:** `pnde.errors.ConstraintError` if the law knows other states.
+    **Raises:** `pnde.errors.ConstraintError` if the law knows other states, or takes inputs or parameters that the data
+    lack.
     """
     if isinstance(constraint, str):
         return _rods(ds, constraint, tolerance)
@@ -77,7 +79,10 @@ def law_for(ds: xr.Dataset, constraint: Any, tolerance: float = 1e-2) -> Constra
     if law is None:
         system = system_of(ds)
         law = None if system is None else system.constraint
-    return None if law is None else law.bind([str(name) for name in ds["state"].values])
+    if law is None:
+        return None
+    check_given(f"the law {law.label!r}", law.takes, ds)
+    return law.bind([str(name) for name in ds["state"].values])
 
 
 def _rods(ds: xr.Dataset, text: str, tolerance: float) -> Constraint:

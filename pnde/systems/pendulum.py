@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from pnde.errors import ConfigError, ConstraintError
+from pnde.laws import UNDRIVEN, Conditions, Instant
 from pnde.laws.rods import Rods, links
 from pnde.systems.base import System, Variant
 
@@ -40,7 +41,7 @@ class Pendulum(System):
     name = "pendulum"
     time_unit = "s"
     order = 2
-    models = ("angular-nde", "snde:20", "snde:200", "pnde")
+    models: tuple[str, ...] = ("angular-nde", "snde:20", "snde:200", "pnde")
     t_end, dt, test_t_end = 10.0, 0.01, 5.0
 
     def __init__(
@@ -84,13 +85,13 @@ class Pendulum(System):
             "coordinates": self.coordinates,
         }
 
-    def rhs(self, u: Any, t: Any) -> Any:
+    def rhs(self, u: Any, at: Instant) -> Any:
         if self.coordinates == "angular":
-            return self._angular_rhs(u, t)
+            return self._angular_rhs(u, at)
         xp = u.__array_namespace__()
         z = to_angular(u)
         angle, speed = z[: self.n], z[self.n :]
-        turning = self._angular_rhs(z, t)[self.n :]
+        turning = self._angular_rhs(z, at)[self.n :]
         x = xp.cos(angle) * turning - xp.sin(angle) * speed**2
         y = xp.sin(angle) * turning + xp.cos(angle) * speed**2
         return xp.concatenate([u[2 * self.n :], xp.cumsum(x), xp.cumsum(y)])
@@ -100,16 +101,18 @@ class Pendulum(System):
         z = np.concatenate([angles, np.zeros_like(angles)], axis=1)
         return z if self.coordinates == "angular" else to_cartesian(z)
 
-    def trajectories(self, u0: np.ndarray, times: np.ndarray) -> np.ndarray:
+    def trajectories(
+        self, u0: np.ndarray, times: np.ndarray, conditions: Conditions = UNDRIVEN
+    ) -> np.ndarray:
         # The motion is chaotic: only a start that is the same to the last bit gives the same trajectory in both
         # coordinates, so both begin from the angles of the Cartesian state.
         if self.coordinates == "cartesian":
             self._check_rods(u0)
             start = to_angular(u0)
-            u = to_cartesian(self._integrate(self._angular_rhs, start, times))
+            u = to_cartesian(self._integrate(self._angular_rhs, start, times, conditions))
         else:
             start = to_angular(to_cartesian(u0))
-            u = self._integrate(self._angular_rhs, start, times)
+            u = self._integrate(self._angular_rhs, start, times, conditions)
             turns = np.round((u0 - start)[:, : self.n] / (2 * np.pi))
             u[..., : self.n] += 2 * np.pi * turns[:, None]
         u[:, 0] = u0
@@ -143,7 +146,7 @@ class Pendulum(System):
             out["constraint_error"] = (("trajectory", "time"), constraint_error(g))
         return out.assign_coords(state=list(twin.states), units=("state", list(twin.units)))
 
-    def _angular_rhs(self, z: Any, t: Any) -> Any:
+    def _angular_rhs(self, z: Any, at: Instant) -> Any:
         """ż of one state (θ, ω)."""
         xp, n = z.__array_namespace__(), self.n
         angle, speed = z[:n], z[n:]
@@ -151,15 +154,21 @@ class Pendulum(System):
         below = xp.asarray(np.minimum.outer(count, count), dtype=z.dtype)
         count = xp.asarray(count, dtype=z.dtype)
         difference = angle[:, None] - angle[None, :]
-        inertia = below * xp.cos(difference)
+        inertia = self._inertia(angle)
         torque = -(below * xp.sin(difference)) @ speed**2 - self.gravity * count * xp.sin(angle)
         slip = self.friction * xp.concatenate([speed[:1], speed[1:] - speed[:-1]])
         if self.friction_form == "paper":
             return xp.concatenate([speed, xp.linalg.solve(inertia, torque - slip)])
         return xp.concatenate([speed, xp.linalg.solve(inertia, torque) - slip])
 
-    def _check_rods(self, u0: np.ndarray) -> None:
-        g = np.abs(self._rods.rows(u0) - self._rods.target)
+    def _inertia(self, angle: Any) -> Any:
+        """A `(N, N)`, kg m²."""
+        xp, count = angle.__array_namespace__(), np.arange(self.n, 0, -1.0)
+        below = xp.asarray(np.minimum.outer(count, count), dtype=angle.dtype)
+        return below * xp.cos(angle[:, None] - angle[None, :])
+
+    def _check_rods(self, u0: np.ndarray, at: Instant | None = None) -> None:
+        g = np.abs(self._rods.rows(u0, at) - self._rods.target)
         if not (g <= 1e-6 * (1 + np.abs(u0).max())).all():
             row, rod = np.unravel_index(np.argmax(g), g.shape)
             raise ConstraintError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pnde.laws import Conserved
+from pnde.laws import Conserved, Instant
 from pnde.systems.base import System, Variant
 
 
@@ -42,7 +42,7 @@ class Quartic(System):
     def parameters(self) -> dict[str, Any]:
         return {"perturbation": self.perturbation}
 
-    def rhs(self, u: Any, t: Any) -> Any:
+    def rhs(self, u: Any, at: Instant) -> Any:
         x, y, vx, vy = u
         r2 = x**2 + y**2
         return u.__array_namespace__().stack([vx, vy, -x * r2, -y * r2])

@@ -6,14 +6,26 @@ from typing import Any
 
 from pnde.errors import ConfigError, nearest
 from pnde.systems.base import System
-from pnde.systems.grid import IEEE14, IEEE14Published, PowerGrid
+from pnde.systems.driven_pendulum import DrivenPendulum
+from pnde.systems.grid import IEEE14, IEEE14Loads, IEEE14Published, PowerGrid
 from pnde.systems.lotka_volterra import LotkaVolterra
+from pnde.systems.lotka_volterra_family import LotkaVolterraFamily
 from pnde.systems.pendulum import Pendulum
 from pnde.systems.quartic import Quartic
 
 _SYSTEMS: dict[str, type[System]] = {
     kind.name: kind
-    for kind in (Quartic, LotkaVolterra, Pendulum, IEEE14, IEEE14Published, PowerGrid)
+    for kind in (
+        Quartic,
+        LotkaVolterra,
+        LotkaVolterraFamily,
+        Pendulum,
+        DrivenPendulum,
+        IEEE14,
+        IEEE14Loads,
+        IEEE14Published,
+        PowerGrid,
+    )
 }
 
 
