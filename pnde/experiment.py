@@ -151,7 +151,7 @@ def angular_twin(system: System) -> System:
 
     **Raises:** `pnde.errors.ConfigError` if the system has none.
     """
-    if not isinstance(system, systems.pendulum):
+    if not isinstance(system, systems.pendulum) or system.inputs:
         raise ConfigError(f"{system.name} has no angular coordinates; leave out angular- models")
     return systems.pendulum(**system.parameters | {"coordinates": "angular"})
 
@@ -194,8 +194,11 @@ def evaluate(runs: dict[str, Run], folder: Path, system: System | None) -> pd.Da
         figures = {"errors": plot.errors(forecasts)}
         if system is not None:
             figures |= plot.system(system, truth, forecasts)
-        elif truth.sizes["state"] > 1:
-            figures["phase"] = plot.phase(truth, forecasts)
+        else:
+            if truth.sizes["state"] > 1:
+                figures["phase"] = plot.phase(truth, forecasts)
+            if "w" in truth:
+                figures["trajectories"] = plot.trajectories({"truth": truth, **forecasts})
         for name, axes in figures.items():
             plot.save(axes, folder / f"{name}.png")
     plt.close("all")

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from pnde.cli.options import folder_argument, law_of, law_option, print_table, save
+import pnde
+from pnde.cli.options import (
+    folder_argument,
+    law_of,
+    law_option,
+    parameters_of,
+    print_table,
+    reading_of,
+    reading_options,
+    save,
+    times_of,
+)
+from pnde.errors import ConfigError
 
 
 @click.command()
@@ -15,8 +28,14 @@ from pnde.cli.options import folder_argument, law_of, law_option, print_table, s
 @click.option("--data", type=click.Path(), help="other trajectories than the test ones")
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("--at", type=float, multiple=True, help="times at which to tell the state error")
+@reading_options
 def evaluate(
-    folder: Path, law: str | None, data: str | None, t_end: float | None, at: tuple[float, ...]
+    folder: Path,
+    law: str | None,
+    data: str | None,
+    t_end: float | None,
+    at: tuple[float, ...],
+    **reading: Any,
 ) -> None:
     """Print the errors of the run or runs in FOLDER on their test trajectories."""
     import pandas as pd
@@ -24,7 +43,8 @@ def evaluate(
     from pnde.experiment import runs_in
 
     runs = runs_in(folder, law_of(law))
-    print_table(pd.concat([run.evaluate(data, t_end, at=at or None) for run in runs]))
+    other = _opened(data, reading, "--data")
+    print_table(pd.concat([run.evaluate(other, t_end, at=at or None) for run in runs]))
 
 
 @click.command()
@@ -35,14 +55,31 @@ def evaluate(
 )
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("--dt", type=float, help="time between samples")
+@click.option(
+    "--inputs-from",
+    type=click.Path(),
+    help="data with the model's inputs; those of the initial states by default. --jumps are then theirs",
+)
+@click.option(
+    "-p",
+    "--parameter",
+    "own_parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="a parameter of all trajectories; those of the initial states by default",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="file; forecast.nc in FOLDER")
+@reading_options
 def rollout(
     folder: Path,
     law: str | None,
     initial: str | None,
     t_end: float | None,
     dt: float | None,
+    inputs_from: str | None,
+    own_parameters: tuple[str, ...],
     output: Path | None,
+    **reading: Any,
 ) -> None:
     """Forecast with the run or runs in FOLDER and save the result (.nc, .csv, .npz)."""
     from pnde.data import save_data
@@ -50,7 +87,14 @@ def rollout(
     from pnde.metrics import table
 
     runs = runs_in(folder, law_of(law))
-    forecasts = {run.label: run.rollout(initial, t_end, dt) for run in runs}
+    jumps = times_of(reading.pop("jumps")) if inputs_from and reading["jumps"] else ()
+    start = _opened(initial, {"jumps": None, **reading}, "--initial")
+    conditions: dict[str, Any] = {
+        "inputs": None if inputs_from is None else pnde.open_data(inputs_from),
+        "parameters": parameters_of(own_parameters) or None,
+        "jumps": jumps,
+    }
+    forecasts = {run.label: run.rollout(start, t_end, dt, **conditions) for run in runs}
     target = output or folder / "forecast.nc"
     for run in runs:
         # One file for each of several runs.
@@ -83,8 +127,19 @@ def plot(
         save(draw.errors(forecasts), output / "errors.png")
         if truth.sizes["state"] > 1:
             save(draw.phase(truth, forecasts), output / "phase.png")
+        if "w" in truth:
+            both = {"truth": truth, **forecasts}
+            save(draw.trajectories(both), output / "trajectories.png")
         for run in runs:
             name = "history" if len(runs) == 1 else f"history-{run.model.kind.slug}"
             save(draw.history(run.history), output / f"{name}.png")
     if animate:
         click.echo(str(draw.animate(truth, forecasts, output / "animation.gif")))
+
+
+def _opened(data: str | None, reading: dict[str, Any], option: str) -> Any:
+    """The data that an option names, with their columns chosen; `None` without it."""
+    keywords = reading_of(**reading)
+    if data is None and keywords:
+        raise ConfigError(f"{', '.join(keywords)}: of which data? Name them by {option}")
+    return None if data is None else pnde.open_data(data, **keywords)

@@ -79,13 +79,18 @@ def train(
         )
     values = parameters_of(parameters) | ({} if n is None else {"n": n})
     system = system_for(source, values)
-    kind = (
-        "data" if system is None else "grid" if isinstance(system, systems.power_grid) else source
-    )
+    kind = "data" if system is None else source
+    if isinstance(system, systems.power_grid):
+        kind = "driven-grid" if system.inputs else "grid"
     base = Config.preset(kind, preset) if config_file is None else Config.read(config_file)
     config = Config.make(base, **parameters_of(changes))
     if tolerance is not None:
         config = Config.make(config, tolerance=tolerance)
+    if values and system is None:
+        raise ConfigError(
+            f"{source} is a data file, whose system has no {', '.join(values)} to set with -p; columns that are "
+            "parameters are named by --parameters"
+        )
     default = ("nde", "pnde") if system is None else system.models
     chosen = tuple(models.split(",")) if models else default
     for name in chosen:

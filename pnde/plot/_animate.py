@@ -14,6 +14,7 @@ from pnde.data import time_label, time_matrix
 from pnde.errors import DataError, PndeError
 from pnde.metrics import matching
 
+from ._inputs import input_lines
 from ._style import TRUTH, WIDTH, model_styles, named, style
 
 TRAIL = 0.5  # seconds of the last bob's path that are shown
@@ -27,6 +28,7 @@ def animate(
     trajectory: int = 0,
     fps: int = 25,
     speed: float = 1.0,
+    pivot: tuple[str, str] = ("X", "Y"),
 ) -> Path:
     """Film a pendulum: the truth in black, and the forecast in its model's colour.
 
@@ -37,6 +39,7 @@ def animate(
       these). With several, each has a panel of its own.
     - `path`: a `.gif` file, or an `.mp4` file, which needs the program ffmpeg.
     - `trajectory`: position of the trajectory in the forecast.
+    - `pivot`: the inputs that are the position of the point the chain hangs on; without these it is the origin.
     - `fps`: frames a second; `speed`: seconds of the data that a second of the film shows.
 
     **Returns:** the path.
@@ -50,11 +53,11 @@ def animate(
     first = next(iter(forecasts.values()))
     times = time_matrix(first)[trajectory]
     frames = np.arange(times[0], times[-1] + 1e-9, speed / fps)
-    chains = {name: _chain(ds, trajectory, frames) for name, ds in forecasts.items()}
+    chains = {name: _chain(ds, trajectory, frames, pivot) for name, ds in forecasts.items()}
     true = None
     if truth is not None:
         known = first.assign(u=(("trajectory", "time", "state"), matching(truth, first)))
-        true = _chain(known, trajectory, frames)
+        true = _chain(known, trajectory, frames, pivot)
     motions = [*chains.values(), *([] if true is None else [true])]
     reach = 1.1 * max(float(np.nanmax(np.abs(motion))) for motion in motions)
     unit = time_label(first)
@@ -107,7 +110,9 @@ def _writer(path: Path, fps: int) -> animation.AbstractMovieWriter:
     return animation.writers[kind](fps=fps)
 
 
-def _chain(ds: xr.Dataset, trajectory: int, frames: np.ndarray) -> np.ndarray:
+def _chain(
+    ds: xr.Dataset, trajectory: int, frames: np.ndarray, pivot: tuple[str, str]
+) -> np.ndarray:
     """Positions `(frame, N + 1, 2)` of the point the chain hangs on and of its bobs; NaN where the forecast failed."""
     n = ds.sizes["state"]
     units = [str(unit) for unit in ds["units"].values] if "units" in ds.coords else []
@@ -123,7 +128,10 @@ def _chain(ds: xr.Dataset, trajectory: int, frames: np.ndarray) -> np.ndarray:
         [np.interp(frames, times[inside], u[inside, i], right=np.nan) for i in range(n // 2)],
         axis=-1,
     ).reshape(len(frames), 2, n // 4)
-    return np.concatenate([np.zeros((len(frames), 1, 2)), bobs.swapaxes(1, 2)], axis=1)
+    hook, lines = np.zeros((len(frames), 2, 1)), input_lines(ds, trajectory)
+    if set(pivot) <= set(lines):
+        hook[..., 0] = np.stack([np.interp(frames, *lines[name]) for name in pivot], axis=-1)
+    return np.concatenate([hook, bobs], axis=-1).swapaxes(1, 2)
 
 
 def _draw(panel: Any, colour: str) -> tuple[Any, Any]:

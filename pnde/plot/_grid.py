@@ -45,8 +45,8 @@ def active_power(
 ) -> np.ndarray:
     """Active power injected over time, a panel for each bus, a thin line for each trajectory.
 
-    The dashed line is the set-point, which a load draws whatever happens; the grey line is zero:
-    a load above it has become a generator.
+    The dashed line is the set-point, which a load draws whatever happens, of a driven load that of
+    each trajectory; the grey line is zero: a load above it has become a generator.
 
     **Arguments:**
 
@@ -59,7 +59,11 @@ def active_power(
     """
     grid = system.grid
     at = _chosen(grid, grid.loads, buses)
-    set_points = {k: grid.buses.active[k] for k in at}
+    first = next(iter(named(forecasts).values()))
+    set_point, driven = system.set_point(first).values, set(system.constraint.driven.tolist())
+    set_points: dict[int, Any] = {
+        k: set_point[..., k] if k in driven else grid.buses.active[k] for k in at
+    }
     values = {name: system.active_power(ds).values for name, ds in named(forecasts).items()}
     axes = _bundles(grid, forecasts, values, set_points, "active power (p.u.)", "set-point", axes)
     for ax in axes:
@@ -86,7 +90,9 @@ def voltage(
     values = {name: system.voltage(ds).values for name, ds in named(forecasts).items()}
     points = {k: rest[k] for k in at}
     label = "voltage magnitude (p.u.)"
-    return _bundles(grid, forecasts, values, points, label, "operation point", axes)
+    # Where loads are driven, the grid rests there only as long as they draw what they usually do.
+    rests = "rest at the usual demand" if system.inputs else "operation point"
+    return _bundles(grid, forecasts, values, points, label, rests, axes)
 
 
 def diagram(
@@ -154,12 +160,13 @@ def _bundles(
     grid: Any,
     forecasts: xr.Dataset | Mapping[str, xr.Dataset],
     values: Mapping[str, np.ndarray],
-    points: Mapping[int, float],
+    points: Mapping[int, Any],
     label: str,
     point_label: str,
     axes: Any,
 ) -> np.ndarray:
-    """Bundles of thin lines, a panel for each bus of `points`, and the value it should have."""
+    """Bundles of thin lines, a panel for each bus of `points`, and the value it should have, or `(trajectory, time)`
+    values."""
     sets = named(forecasts)
     lines = model_styles(sets)
     first = next(iter(sets.values()))
@@ -177,19 +184,24 @@ def _bundles(
         flat = grid_of_axes.reshape(-1)[:count]
         for ax, (k, point) in zip(flat, points.items(), strict=True):
             for name, ds in sets.items():
-                look = {**lines[name], "linestyle": "-", "linewidth": 0.5, "alpha": 0.3}
+                bundle = len(values[name]) > 1
+                thin = {"linestyle": "-", "linewidth": 0.5, "alpha": 0.3} if bundle else {}
+                look = {**lines[name], **thin}
                 for times, row in zip(time_matrix(ds), values[name], strict=True):
                     ax.plot(times, row[:, k], **look)
-                ax.plot([], [], color=lines[name]["color"], label=name)
-            if np.isfinite(point):
-                ax.axhline(point, linewidth=0.8, zorder=3, label=point_label, **POINT)
+                key = {"color": lines[name]["color"]} if bundle else lines[name]
+                ax.plot([], [], label=name, **key)
+            _draw_point(ax, first, point, point_label)
             _limit(ax, [values[name][..., k] for name in sets], point)
             bus = grid.bus_label(k)
             ax.set_title(bus[0].upper() + bus[1:])
             ax.margins(x=0)
         if own:
             outer_labels(grid_of_axes, count, time_axis_label(first))
-            grid_of_axes[0, 0].figure.supylabel(label, fontsize=7)
+            figure = grid_of_axes[0, 0].figure
+            figure.supylabel(label, fontsize=7)
+            if first.sizes["trajectory"] == 1:
+                figure.suptitle(f"trajectory {first['trajectory'].values[0]}", fontsize=7)
         else:
             for ax in flat:
                 ax.set(xlabel=time_axis_label(first), ylabel=label)
@@ -197,14 +209,25 @@ def _bundles(
     return flat
 
 
-def _limit(ax: Axes, values: Sequence[np.ndarray], point: float) -> None:
+def _draw_point(ax: Axes, ds: xr.Dataset, point: Any, label: str) -> None:
+    """The value that a bus should have, or values `(trajectory, time)`."""
+    if np.ndim(point) == 0:
+        if np.isfinite(point):
+            ax.axhline(point, linewidth=0.8, zorder=3, label=label, **POINT)
+        return
+    for row, (times, values) in enumerate(zip(time_matrix(ds), point, strict=True)):
+        look = {"linewidth": 0.8 if len(point) == 1 else 0.4, "zorder": 3, **POINT}
+        ax.plot(times, values, label=None if row else label, **look)
+
+
+def _limit(ax: Axes, values: Sequence[np.ndarray], point: Any) -> None:
     """Let a few trajectories that run away leave the panel instead of setting its scale.
 
     `values` are `(trajectory, time)`; all of them are seen at their start.
     """
     every = np.concatenate([part[np.isfinite(part)] for part in values])
     starts = np.concatenate([part[:, 0] for part in values])
-    seen = np.concatenate([np.quantile(every, [0.02, 0.98]), starts, [point]])
+    seen = np.concatenate([np.quantile(every, [0.02, 0.98]), starts, np.ravel(point)])
     low, high = np.nanmin(seen), np.nanmax(seen)
     if np.ptp(every) > 4 * (high - low) > 0:
         ax.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))

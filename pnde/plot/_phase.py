@@ -22,9 +22,14 @@ from ._style import (
     named,
     outer_labels,
     panels,
+    reach,
     state_label,
     style,
+    trajectory_label,
 )
+
+# The path of a point that is moved about.
+PIVOT: dict[str, Any] = {"color": "#999999", "linestyle": "-"}
 
 
 def phase(
@@ -33,8 +38,12 @@ def phase(
     states: tuple[str, str] | None = None,
     trajectories: Sequence[int] = (0, 1, 2, 3),
     axes: Any = None,
+    *,
+    pivot: tuple[str, str] | None = None,
 ) -> np.ndarray:
     """One state against another, a panel for each trajectory: truth, forecasts, initial state.
+
+    A forecast that runs away leaves the panel. A title names the trajectory's parameters, if it has any.
 
     **Arguments:**
 
@@ -43,6 +52,7 @@ def phase(
     - `states`: the names of the two states; the first two if left out.
     - `trajectories`: positions in the forecast; those that it does not have are left out.
     - `axes`: axes to draw on, one for each trajectory.
+    - `pivot`: two inputs whose path is drawn too, such as the point that a pendulum hangs on.
 
     **Returns:** the axes, one for each trajectory.
 
@@ -69,8 +79,16 @@ def phase(
         else:
             flat = given(axes, len(chosen))
         lines = model_styles(forecasts)
+        shown = {
+            name: np.stack([_pair(ds, matching_rows(ds, first)[index], states) for index in chosen])
+            for name, ds in forecasts.items()
+        }
+        true = np.stack([_pair(truth, true_rows[index], states) for index in chosen])
         for ax, index in zip(flat, chosen, strict=False):
             x, y = _pair(truth, true_rows[index], states)
+            if pivot is not None:
+                moved = truth["w"].sel(input=list(pivot)).transpose("trajectory", "input", "time")
+                ax.plot(*moved.values[true_rows[index]], label="pivot", linewidth=0.7, **PIVOT)
             # Wide, so that it is still seen below a forecast that lies on it.
             ax.plot(x, y, label="truth", linewidth=1.7, **TRUTH)
             for name, forecast in forecasts.items():
@@ -78,8 +96,12 @@ def phase(
                 ax.plot(*_pair(forecast, row, states), label=name, linewidth=0.7, **lines[name])
             start = [float(values[0]) for values in _pair(first, index, states)]
             ax.plot(*start, "o", color=INITIAL, markersize=3, zorder=5, label="initial state")
-            ax.set_title(f"trajectory {first['trajectory'].values[index]}")
+            ax.set_title(trajectory_label(first, index).replace(": ", "\n"))
             ax.set_box_aspect(1)
+            for axis, limit in enumerate((ax.set_xlim, ax.set_ylim)):
+                limits = reach(true[:, axis], [pairs[:, axis] for pairs in shown.values()])
+                if limits is not None:
+                    limit(limits)
         x_label, y_label = (state_label(first, state_index(first, name)) for name in states)
         if own:
             outer_labels(grid, len(chosen), x_label, y_label)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -112,17 +112,19 @@ def legend(axes: np.ndarray, own: bool) -> None:
     figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
 
 
-def outer_labels(axes: np.ndarray, count: int, x: str, y: str | None = None) -> None:
-    """Labels of a grid of axes `(rows, columns)` of which the first `count` are used.
+def outer_labels(axes: np.ndarray, used: int | Sequence[int], x: str, y: str | None = None) -> None:
+    """Labels of a grid of axes `(rows, columns)` of which the first few, or those at some positions, are used.
 
     The rest are hidden, and the time axis is labelled below the last used panel of each column. A
     `y` label is shared: it stands on the left only.
     """
     columns = axes.shape[1]
+    shown = set(range(used) if isinstance(used, int) else used)
+    last = {index % columns: index for index in sorted(shown)}
     for index, ax in enumerate(axes.reshape(-1)):
-        if index >= count:
+        if index not in shown:
             ax.set_visible(False)
-        elif index + columns >= count:
+        elif last[index % columns] == index:
             ax.set_xlabel(x)
             ax.tick_params(labelbottom=True)
         if y is not None and index % columns == 0:
@@ -178,6 +180,21 @@ def state_label(ds: xr.Dataset, index: int) -> str:
     return with_unit(str(ds["state"].values[index]), unit)
 
 
+def trajectory_label(ds: xr.Dataset, row: int) -> str:
+    """What a trajectory is called, with its parameters where it has up to three: `trajectory 3: L 0.8 m, m 2 kg`."""
+    label = f"trajectory {ds['trajectory'].values[row]}"
+    if "parameters" not in ds or ds.sizes["parameter"] > 3:
+        return label
+    values = ds["parameters"].transpose("trajectory", "parameter").values[row]
+    names = [str(name) for name in ds["parameter"].values]
+    units = ds["parameter_units"].values if "parameter_units" in ds.coords else [""] * len(names)
+    parts = [
+        f"{name} {value:.4g} {unit}".rstrip()
+        for name, value, unit in zip(names, values, units, strict=True)
+    ]
+    return f"{label}: {', '.join(parts)}"
+
+
 def letters(axes: Iterable[Axes]) -> None:
     """(a), (b), ... above the panels."""
     for letter, ax in zip("abcdefghijklmnopqrstuvwxyz", axes, strict=False):
@@ -187,6 +204,16 @@ def letters(axes: Iterable[Axes]) -> None:
 def floored(values: np.ndarray) -> np.ndarray:
     """Values for a logarithmic axis: zeros at the floor, NaN kept."""
     return np.where(values < FLOOR, FLOOR, values)
+
+
+def reach(truth: np.ndarray, forecasts: Iterable[np.ndarray]) -> tuple[float, float] | None:
+    """Limits of an axis from which forecasts that run away are let go, so that the truth is seen; `None` if none do."""
+    every = np.concatenate([np.ravel(truth), *map(np.ravel, forecasts)])
+    known, shown = every[np.isfinite(every)], truth[np.isfinite(truth)]
+    span = np.ptp(shown) if shown.size else 0.0
+    if not 0 < 4 * span < np.ptp(known):
+        return None
+    return float(shown.min() - 0.5 * span), float(shown.max() + 0.5 * span)
 
 
 def _method(name: str, forecast: xr.Dataset) -> str:

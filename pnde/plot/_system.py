@@ -1,4 +1,5 @@
-"""What a system shows beside its errors: a phase portrait, the last bob's path, a grid's powers and voltages."""
+"""What a system shows beside its errors: a phase portrait, the last bob's path, a grid's powers and voltages; and what
+drives it."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from typing import Any
 
 import xarray as xr
 
-from pnde.systems import System
+from pnde.systems import DrivenPendulum, System
 from pnde.systems.grid import PowerGrid
 from pnde.systems.pendulum import Pendulum
 
 from ._grid import active_power, diagram, voltage
 from ._phase import phase
+from ._trajectories import trajectories
 
 
 @singledispatch
@@ -39,12 +41,24 @@ def _(system: Pendulum, truth, forecasts):
 
 
 @system.register
+def _(system: DrivenPendulum, truth, forecasts):
+    last = (f"x_{system.n}", f"y_{system.n}")
+    sets = {"truth": truth, **forecasts}
+    return {
+        "phase": phase(truth, forecasts, states=last, pivot=("X", "Y")),
+        "trajectories": trajectories(sets, states=last),
+    }
+
+
+@system.register
 def _(system: PowerGrid, truth, forecasts):
     # As in the paper: what the law changes, beside the plain model.
     pair = {k: ds for k, ds in forecasts.items() if ds.attrs.get("method") != "snde"}
     shown = pair or forecasts
+    # Each trajectory of a driven grid has set-points of its own: one can be read, a bundle cannot.
+    each = {k: ds.isel(trajectory=[0]) for k, ds in shown.items()} if system.inputs else shown
     return {
-        "power": active_power(system, shown),
-        "voltage": voltage(system, shown),
+        "power": active_power(system, each),
+        "voltage": voltage(system, each),
         "grid": diagram(system, shown),
     }

@@ -1,4 +1,4 @@
-"""States over time."""
+"""States over time, and what drives them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 import xarray as xr
 
 from pnde.data import state_index, time_matrix
+from pnde.errors import DataError, listed, nearest
 
+from ._inputs import input_label, input_lines, input_names, jump_times, own_inputs, step_style
 from ._style import (
     FULL_WIDTH,
     NDE,
@@ -23,10 +25,15 @@ from ._style import (
     model_styles,
     outer_labels,
     panels,
+    reach,
     state_label,
     style,
     time_axis_label,
+    trajectory_label,
 )
+
+# Where an input jumps, in all panels.
+JUMP: dict[str, Any] = {"color": "#999999", "linewidth": 0.5, "linestyle": (0, (2, 2)), "zorder": 0}
 
 
 def trajectories(
@@ -34,57 +41,126 @@ def trajectories(
     states: Sequence[str] | None = None,
     trajectories: Sequence[int] | None = None,
     axes: Any = None,
+    *,
+    inputs: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """States over time, a panel for each state.
+    """States over time, a panel for each state, and below them one for each input.
+
+    Inputs are drawn as they are between the samples: held ones as steps, others with a gap where they jump. A dashed
+    line goes through all panels where a jump was declared. Truth and forecasts of the same inputs show them once.
 
     **Arguments:**
 
     - `data`: a data set, or several by name: models get their colours, `truth` is black.
-    - `states`: names; all if left out.
+    - `states`, `inputs`: names; all if left out.
     - `trajectories`: positions in the data set; by default the first 5 of a single data set, the
       first of several.
-    - `axes`: axes to draw on, one for each state.
+    - `axes`: axes to draw on, one for each state, and as many more as inputs are to be shown.
 
-    **Returns:** the axes, one for each state. Gaps in the data are gaps in the lines.
+    **Returns:** the axes, one for each state and then one for each input. Gaps in the data are gaps in the lines.
     """
     sets = {"": data} if isinstance(data, xr.Dataset) else dict(data)
     first = next(iter(sets.values()))
     names = [str(name) for name in first["state"].values] if states is None else list(states)
     if trajectories is None:
         trajectories = range(min(5, first.sizes["trajectory"]) if len(sets) == 1 else 1)
+    driven = own_inputs(sets, trajectories)
+    drivers = input_names(next(iter(driven.values()))) if driven else []
+    drivers = drivers if inputs is None else list(inputs)
     models = model_styles({name: ds for name, ds in sets.items() if name.lower() != "truth"})
     with style():
         own = axes is None
-        grid = _panels(len(names)) if own else given(axes, len(names))[None]
-        flat = grid.reshape(-1)
-        for panel, name in zip(flat, names, strict=False):
+        if own:
+            grid, used = _panels(len(names), len(drivers))
+            flat = grid.reshape(-1)[used]
+        else:
+            flat = given(axes, len(names))
+            drivers = drivers[: len(flat) - len(names)] if inputs is None else drivers
+            flat = given(axes, len(names) + len(drivers))[: len(names) + len(drivers)]
+        above, below = flat[: len(names)], flat[len(names) :]
+        for panel, name in zip(above, names, strict=True):
             for label, ds in sets.items():
                 column = state_index(ds, name)
                 u = ds["u"].transpose("trajectory", "time", "state").values[..., column]
                 times = time_matrix(ds)
                 for order, row in enumerate(trajectories):
                     if len(sets) == 1:
-                        line = _cycle(order)
-                        text = f"trajectory {ds['trajectory'].values[row]}"
+                        line, text = _cycle(order), trajectory_label(ds, row)
                     else:
-                        line = models.get(label, TRUTH)
-                        text = label
+                        line, text = models.get(label, TRUTH), label
                     panel.plot(times[row], u[row], **line, **_entry(text, row, trajectories, sets))
             panel.set_ylabel(state_label(first, state_index(first, name)))
+            _let_leave(panel, sets, name, trajectories)
+        for order, (label, ds) in enumerate(driven.items()):
+            look = TRUTH if order == 0 else models.get(label, TRUTH)
+            _draw_inputs(below, drivers, ds, trajectories, look if len(sets) > 1 else None)
+        for panel in flat:
             panel.margins(x=0)
             panel.set_xlabel("" if own else time_axis_label(first))
+        for ds in driven.values():
+            for moment in jump_times(ds, trajectories):
+                for panel in flat:
+                    panel.axvline(moment, **JUMP)
         if own:
-            outer_labels(grid, len(names), time_axis_label(first))
+            outer_labels(grid, used, time_axis_label(first))
+            if grid.shape[1] == 1:
+                flat[0].figure.align_ylabels(list(flat))
+            if len(sets) > 1 and len(trajectories) == 1 and "parameters" in first:
+                flat[0].figure.suptitle(trajectory_label(first, trajectories[0]), fontsize=7)
         legend(flat, own)
-    return flat[: len(names)]
+    return flat
 
 
-def _panels(count: int) -> np.ndarray:
-    """One column for a few states, up to four for the many of a grid."""
-    columns = 1 if count <= 4 else 2 if count <= 10 else 4
-    rows = -(-count // columns)
+def _draw_inputs(
+    panels: np.ndarray,
+    names: Sequence[str],
+    ds: xr.Dataset,
+    rows: Sequence[int],
+    look: dict[str, Any] | None,
+) -> None:
+    """The inputs of trajectories, in the look of one model, or each trajectory in its own."""
+    for order, row in enumerate(rows):
+        lines = input_lines(ds, row)
+        for panel, name in zip(panels, names, strict=True):
+            if name not in lines:
+                raise DataError(
+                    f"there is no input {name!r}{nearest(name, lines)}; the inputs are {listed(lines)}"
+                )
+            thin = {"linewidth": 0.4, "alpha": 0.6} if len(rows) > 6 else {}
+            line = {**(_cycle(order) if look is None else look), **step_style(ds, name), **thin}
+            panel.plot(*lines[name], **line)
+            panel.set_ylabel(input_label(ds, name))
+
+
+def _let_leave(panel: Any, sets: Mapping[str, xr.Dataset], name: str, rows: Sequence[int]) -> None:
+    """Beside a truth, forecasts that run away do not set the scale of a state."""
+    values = {
+        label: ds["u"]
+        .transpose("trajectory", "time", "state")
+        .values[list(rows)][..., state_index(ds, name)]
+        for label, ds in sets.items()
+    }
+    truth = [label for label in sets if label.lower() == "truth"]
+    limits = reach(values[truth[0]], values.values()) if truth else None
+    if limits is not None:
+        panel.set_ylim(limits)
+
+
+def _panels(states: int, inputs: int) -> tuple[np.ndarray, list[int]]:
+    """Axes `(rows, columns)` with the positions of those that are used; inputs begin a row of their own.
+
+    One column for a few states, up to four for the many of a grid.
+    """
+    count = states + inputs
+    columns = 1 if count <= 6 else 2 if count <= 12 else 4
+    if not inputs:
+        columns = 1 if states <= 4 else 2 if states <= 10 else 4
+    above, below = -(-states // columns), -(-inputs // columns)
+    rows = above + below
     width = WIDTH if columns == 1 else FULL_WIDTH
-    return panels(rows, columns, width, 0.95 * rows + 0.5, sharex=True)
+    axes = panels(rows, columns, width, 0.95 * rows + 0.5, sharex=True)
+    used = [*range(states), *range(above * columns, above * columns + inputs)]
+    return axes, used
 
 
 def _cycle(order: int) -> dict[str, Any]:
