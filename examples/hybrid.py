@@ -15,6 +15,7 @@ import numpy as np
 
 import pnde
 from pnde.engines import get
+from pnde.laws import Instant
 
 
 def gravity(u):
@@ -41,7 +42,7 @@ def main(folder=Path(), epochs=25):
     # What the last network has learned is the model's acceleration less that without friction.
     u = pnde.select(data, "test")["u"].values.reshape(-1, 4)
     c = np.tile(system.constraint.target, (len(u), 1))
-    learned = get("jax").velocity(run.model, run.weights, u, np.zeros(len(u)), c)
+    learned = get("jax").velocity(run.model, run.weights, u, Instant(np.zeros(len(u))), c)
     free = pnde.systems.pendulum(n=1, friction=0.0)
     difference = learned - np.array([free.rhs(row, 0.0) for row in u])
     friction = -np.sum(difference[:, 2:] * u[:, 2:]) / np.sum(u[:, 2:] ** 2)
