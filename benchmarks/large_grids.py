@@ -33,6 +33,7 @@ from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.retraction import retract
 from pnde.grids import network
+from pnde.laws import Instant
 from pnde.systems import PowerGrid
 
 GRIDS = ("case118", "case300", "case1354pegase", "case2869pegase")
@@ -47,13 +48,13 @@ def programs(system: PowerGrid) -> dict[str, Callable[[Any, Any], Any]]:
     law, target = system.constraint, jnp.asarray(system.constraint.target)
 
     def projection(u: Any, v: Any) -> Any:
-        return project(jacobian(law, u, 0.0), v)
+        return project(jacobian(law, u, Instant(0.0)), v)
 
     def loss(u: Any, v: Any) -> Any:
         return jnp.sum(jax.vmap(projection)(u, v) ** 3)
 
     def retraction(u: Any, v: Any) -> Any:
-        return retract(law, None, "cholesky", u, jnp.zeros(()), target)
+        return retract(law, None, "cholesky", u, Instant(jnp.zeros(())), target)
 
     return {
         "right-hand side": jax.jit(jax.vmap(lambda u, v: system.rhs(u, 0.0))),

@@ -6,6 +6,7 @@ from parity import wave
 
 from pnde.engines import Batch, get
 from pnde.engines.julia import environment
+from pnde.laws import Instant
 
 SETTINGS = {"epochs": 3, "width": 16, "batch_size": 64, "learning_rate": 1e-2}
 TIGHT = {"rollout.rtol": 1e-9, "rollout.atol": 1e-9}
@@ -32,7 +33,7 @@ def segments_of(system, dt):
     u = states_of(system)
     points = u[:, None] + 0.05 * np.arange(5)[:, None] * wave(len(u), 5, u.shape[1])
     law = system.constraint.bind(system.states)
-    c = get("jax").law(law, u, np.zeros(len(u)))
+    c = get("jax").law(law, u, Instant(np.zeros(len(u))))
     return batch_of(points, dt, c)
 
 

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from pnde.engines import Status, Step, Trajectories
+from pnde.laws import Instant
 
 
 class PlainTraining:
@@ -53,10 +54,12 @@ class PlainEngine:
     def check(self, config):
         pass
 
-    def law(self, constraint, u, t):
-        return np.stack([np.ravel(constraint.value(x, s)) for x, s in zip(u, t, strict=True)])
+    def law(self, constraint, u, at):
+        return np.stack(
+            [np.ravel(constraint.value(x, Instant(s))) for x, s in zip(u, at.t, strict=True)]
+        )
 
-    def rollout(self, model, weights, u0, times, c, settings):
+    def rollout(self, model, weights, u0, times, c, settings, conditions):
         size = sum(float(array.sum()) for array in weights.values())
         metric = 1.0 if not callable(model.metric) else float(np.sum(model.metric(u0[0])))
         u = u0[:, None] * (1 + 1e-3 * metric * np.tanh(size) * (times - times[:, :1]))[..., None]

@@ -19,7 +19,7 @@ from pnde.engines.jax.structures.branches import BranchFactor
 from pnde.errors import ConstraintError
 from pnde.grids import Grid, network
 from pnde.grids.saddle_point import SaddlePoint
-from pnde.laws import PowerBalance
+from pnde.laws import Instant, PowerBalance
 from pnde.systems import PowerGrid
 
 
@@ -62,7 +62,7 @@ def test_single_precision_is_usable(pair):
 
     @jax.jit
     def projected(u, v):
-        return project(jacobian(law, u, 0.0), v)
+        return project(jacobian(law, u, Instant(0.0)), v)
 
     double = projected(jnp.asarray(u), jnp.asarray(v))
     single = projected(jnp.asarray(u, jnp.float32), jnp.asarray(v, jnp.float32))
@@ -89,11 +89,11 @@ def test_dependent_rows_are_told(half):
     """At Re v = 0.5 a load behind a line has all the power that the line can carry: its rows are dependent."""
     law = along_branches(PowerBalance(star()))
     u = law.grid.state(np.array([1, half + 0.2j * (half > 0), 1, 1, 1]))
-    factor = factorise(jacobian(law, jnp.asarray(u), 0.0), None, "cholesky")
+    factor = factorise(jacobian(law, jnp.asarray(u), Instant(0.0)), None, "cholesky")
     assert isinstance(factor, BranchFactor)
     assert float(rank_margin(condition(factor))) < 1
     with pytest.raises(ConstraintError, match="rows of the law are dependent"):
-        project(jacobian(law, jnp.asarray(u), 0.0), jnp.ones(10))
+        project(jacobian(law, jnp.asarray(u), Instant(0.0)), jnp.ones(10))
 
 
 def test_rows_of_a_good_state_are_not_called_dependent():
@@ -101,7 +101,7 @@ def test_rows_of_a_good_state_are_not_called_dependent():
     u = jnp.asarray(law.grid.state(np.ones(5)))
     matrix = np.asarray(law.jacobian(np.asarray(u)))[:6][:, [1, 2, 3, 4, 6, 7, 8, 9]]
     singular = np.linalg.svd(matrix / np.linalg.norm(matrix, axis=1)[:, None])[1]
-    rcond = condition(factorise(jacobian(law, u, 0.0), None, "cholesky"))
+    rcond = condition(factorise(jacobian(law, u, Instant(0.0)), None, "cholesky"))
     assert 0.5 < float(rcond) / (singular[-1] / singular[0]) < 2
 
 

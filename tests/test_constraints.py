@@ -13,6 +13,7 @@ from pnde.laws import (
     Conserved,
     Constraint,
     Holonomic,
+    Instant,
     Linear,
     Pinned,
     Stacked,
@@ -40,7 +41,9 @@ def moving(u, t):
 
 def rows(law, u=U, t=0.0):
     """h(u, t), as the engine computes it."""
-    return np.asarray(jax.jit(lambda u, t: value(law, u, t))(jnp.asarray(u), jnp.asarray(t)))
+    return np.asarray(
+        jax.jit(lambda u, t: value(law, u, Instant(t)))(jnp.asarray(u), jnp.asarray(t))
+    )
 
 
 def differences(law, u=U, t=0.0, h=1e-6):
@@ -51,7 +54,7 @@ def differences(law, u=U, t=0.0, h=1e-6):
 
 def dense(law, u=U, t=0.0):
     """G as the engine sees it, from its action."""
-    G = jax.jit(lambda u: jax.vmap(jacobian(law, u, t).apply)(jnp.eye(len(U))).T)
+    G = jax.jit(lambda u: jax.vmap(jacobian(law, u, Instant(t)).apply)(jnp.eye(len(U))).T)
     return np.asarray(G(jnp.asarray(u)))
 
 
@@ -75,7 +78,11 @@ def test_rows_keep_single_precision():
     moves = Constraint(moving, time_dependent=True)
 
     def everything(u):
-        return value(law, u, 0.0), jacobian(law, u, 0.0).matrix, drift(moves, u, 0.5)
+        return (
+            value(law, u, Instant(0.0)),
+            jacobian(law, u, Instant(0.0)).matrix,
+            drift(moves, u, Instant(0.5)),
+        )
 
     shapes = jax.eval_shape(everything, jnp.asarray(U, "float32"))
     assert [shape.dtype for shape in shapes] == ["float32"] * 3
@@ -115,7 +122,7 @@ def test_a_plain_function_is_conserved():
     assert as_constraint(None) is None
     assert isinstance(as_constraint(lambda u, scale=2.0: scale * u[0]), Conserved)
     of_time = as_constraint(moving)
-    assert isinstance(of_time, Conserved) and of_time.time_dependent
+    assert isinstance(of_time, Conserved) and of_time.takes == {"t"}
     with pytest.raises(ConstraintError, match="not str"):
         as_constraint("energy")
 
@@ -171,8 +178,8 @@ def test_stack():
     np.testing.assert_allclose(dense(bound, t=t), differences(bound, t=t), atol=1e-9)
     assert bound.row_names(4) == ("products[0]", "products[1]", "linear", "moving")
     np.testing.assert_array_equal(bound.targets(np.ones((3, 4))), np.tile([1, 1, 2, 1], (3, 1)))
-    assert bound.time_dependent
-    rate = jax.jit(lambda u: drift(bound, u, t))(jnp.asarray(U))
+    assert bound.takes == {"t"}
+    rate = jax.jit(lambda u: drift(bound, u, Instant(t)))(jnp.asarray(U))
     np.testing.assert_allclose(rate, [0, 0, 0, -0.6 * (1 + 0.1 * np.sin(1.2)) * np.cos(1.2)])
 
 
@@ -189,7 +196,7 @@ def test_stack_is_defined_where_all_parts_are():
         products, domain=lambda u: u[1] < 0
     )
     flipped = U * [[1, 1, 1, 1], [-1, 1, 1, 1], [1, -1, 1, 1]]
-    h = get("jax").law(law, flipped, np.zeros(3))
+    h = get("jax").law(law, flipped, Instant(np.zeros(3)))
     np.testing.assert_array_equal(np.isfinite(h).all(axis=1), [True, False, False])
 
 
@@ -227,7 +234,7 @@ def test_jacobian_of_a_system_is_the_derivative_of_its_law(system):
     law = system.constraint
     assert law.jacobian is not None
     own = law.jacobian_value(u, 0.0)
-    exact = jax.jit(jax.jacfwd(lambda u: value(law, u, 0.0)))(jnp.asarray(u))
+    exact = jax.jit(jax.jacfwd(lambda u: value(law, u, Instant(0.0))))(jnp.asarray(u))
     np.testing.assert_allclose(own, exact, rtol=1e-13)
     np.testing.assert_allclose(own, differences(law, u), atol=1e-8)
 
@@ -235,13 +242,13 @@ def test_jacobian_of_a_system_is_the_derivative_of_its_law(system):
 def test_drift_is_the_derivative_in_time():
     law, h = Constraint(moving, time_dependent=True), 1e-6
     expected = (rows(law, t=0.4 + h) - rows(law, t=0.4 - h)) / (2 * h)
-    np.testing.assert_allclose(drift(law, jnp.asarray(U), 0.4), expected, atol=1e-9)
-    assert drift(Conserved(radius), jnp.asarray(U), 0.4) is None
+    np.testing.assert_allclose(drift(law, jnp.asarray(U), Instant(0.4)), expected, atol=1e-9)
+    assert drift(Conserved(radius), jnp.asarray(U), Instant(0.4)) is None
 
 
 def test_law_is_not_a_number_outside_its_domain():
     h = get("jax").law(
-        lotka_volterra().constraint, np.array([[1.0, 2.0], [-1.0, 2.0]]), np.zeros(2)
+        lotka_volterra().constraint, np.array([[1.0, 2.0], [-1.0, 2.0]]), Instant(np.zeros(2))
     )
     np.testing.assert_array_equal(np.isfinite(h[:, 0]), [True, False])
 
@@ -268,7 +275,7 @@ def converting(u):
 )
 def test_a_law_that_jax_cannot_trace_is_told_so(h, message):
     with pytest.raises(ConstraintError, match=message):
-        get("jax").law(Conserved(h), U[None], np.zeros(1))
+        get("jax").law(Conserved(h), U[None], Instant(np.zeros(1)))
     with pytest.raises(ConstraintError, match="'radius'" + message[message.index(" ") :]):
         dense(Conserved(radius, jacobian=h))
 
@@ -291,4 +298,4 @@ def test_inverse_metric():
 
 
 def test_a_constant_matrix_is_a_dense_jacobian():
-    assert isinstance(jacobian(Linear(np.eye(4)), jnp.asarray(U), 0.0), DenseJacobian)
+    assert isinstance(jacobian(Linear(np.eye(4)), jnp.asarray(U), Instant(0.0)), DenseJacobian)

@@ -14,6 +14,7 @@ FOLDER = Path(__file__).parents[1] / "examples"
 # What each is run with, and words of its output. One model is enough where the others are like it.
 ONE = {"epochs": 1, "methods": ["pnde"]}
 SMALL = {
+    "crane": (ONE | {"count": 10}, ["PNDE", "swings by", "rope within"]),
     "engines": ({"epochs": 1}, ["jax: forecast to t = 50", "constraint error at most"]),
     "grid_from_matpower": (ONE | {"t_end": 20.0}, ["14 buses", "PNDE", "load error"]),
     "hybrid": ({"epochs": 1}, ["network, law and gravity", "friction that the network has found"]),

@@ -15,7 +15,7 @@ from pnde.engines import get
 from pnde.engines.jax import fields
 from pnde.engines.jax.laws import drift, value
 from pnde.engines.jax.numerics import numerics
-from pnde.laws import Conserved, Constraint
+from pnde.laws import Conserved, Constraint, Instant
 from pnde.models import initial_weights
 
 pytestmark = pytest.mark.usefixtures("strict")
@@ -75,7 +75,7 @@ def test_network_sees_normalised_states_and_gives_physical_velocities(make_model
     assert len(weights) == 8
     x = (U - model.mean) / model.std
     np.testing.assert_allclose(
-        get("jax").velocity(model, weights, U[None], np.zeros(1), C[None])[0],
+        get("jax").velocity(model, weights, U[None], Instant(np.zeros(1)), C[None])[0],
         perceptron(weights, x, ACTIVATIONS[activation], skip),
         rtol=1e-13,
     )
@@ -87,7 +87,9 @@ def test_second_order_network_gives_accelerations(make_model):
     x = (U - model.mean) / model.std
     expected = [*U[2:], *perceptron(weights, x, gelu)]
     velocity = jax.jit(partial(fields.velocity, model, fields.parameters(weights, float)))
-    np.testing.assert_allclose(velocity(0.0, jnp.asarray(U), jnp.zeros(0)), expected, rtol=1e-13)
+    np.testing.assert_allclose(
+        velocity(Instant(0.0), jnp.asarray(U), jnp.zeros(0)), expected, rtol=1e-13
+    )
 
 
 def test_angles_are_seen_as_sine_and_cosine(make_model):
@@ -96,7 +98,9 @@ def test_angles_are_seen_as_sine_and_cosine(make_model):
     assert weights["layers.0.weight"].shape == (6, 4)
     x = [*np.sin(U[:2]), *np.cos(U[:2]), *((U - model.mean) / model.std)[2:]]
     expected = [*U[2:], *perceptron(weights, np.array(x), gelu)]
-    velocity = jax.jit(partial(fields.velocity, model, fields.parameters(weights, float), 0.0))
+    velocity = jax.jit(
+        partial(fields.velocity, model, fields.parameters(weights, float), Instant(0.0))
+    )
     np.testing.assert_allclose(velocity(jnp.asarray(U), jnp.zeros(0)), expected, rtol=1e-13)
     turned = velocity(jnp.asarray([U[0] + 2 * np.pi, *U[1:]]), jnp.zeros(0))
     np.testing.assert_allclose(turned, expected, rtol=1e-12)
@@ -107,7 +111,12 @@ def test_known_physics_is_added(make_model):
         SYSTEM, "nde", physics=lambda u: jnp.stack([u[1], -u[0], u[3] ** 2, 0 * u[0]])
     )
     plain = replace(model, physics=None)
-    arguments = initial_weights(model, 3), np.stack([U, 2 * U]), np.zeros(2), np.stack([C, C])
+    arguments = (
+        initial_weights(model, 3),
+        np.stack([U, 2 * U]),
+        Instant(np.zeros(2)),
+        np.stack([C, C]),
+    )
     difference = get("jax").velocity(model, *arguments) - get("jax").velocity(plain, *arguments)
     expected = [[u[1], -u[0], u[3] ** 2, 0] for u in (U, 2 * U)]
     np.testing.assert_allclose(difference, expected, atol=1e-14)
@@ -119,18 +128,18 @@ def test_batch_and_single_states_agree(make_model, method):
     velocity = jax.jit(partial(fields.velocity, model, weights_of(model)))
     t, u = jnp.asarray([0.0, 0.7]), jnp.asarray(np.stack([U, 1.3 * U]))
     c = jnp.asarray(np.stack([C, 2 * C]))
-    alone = [velocity(*x) for x in zip(t, u, c, strict=True)]
-    np.testing.assert_allclose(velocity(t, u, c), np.stack(alone), rtol=1e-13)
+    alone = [velocity(Instant(s), v, d) for s, v, d in zip(t, u, c, strict=True)]
+    np.testing.assert_allclose(velocity(Instant(t), u, c), np.stack(alone), rtol=1e-13)
 
 
 def plain_projection(model, parameters, t, u):
     """P f̄(u) - W GᵀS⁻¹ ∂h/∂t by dense algebra, for JAX to differentiate."""
-    h = partial(value, model.constraint)
+    h = lambda u, t: value(model.constraint, u, Instant(t))  # noqa: E731
     G, rate = jax.jacfwd(h)(u, t), jax.jvp(lambda t: h(u, t), (t,), (jnp.ones_like(t),))[1]
     M = model.metric(u) if callable(model.metric) else model.metric
     M = jnp.eye(N) if M is None else jnp.diag(jnp.asarray(M)) if M.ndim == 1 else jnp.asarray(M)
     W = jnp.linalg.inv(M)
-    v = fields.ambient_velocity(model, parameters, u)
+    v = fields.ambient_velocity(model, parameters, Instant(t), u)
     return v - W @ G.T @ jnp.linalg.solve(G @ W @ G.T, G @ v + rate)
 
 
@@ -140,7 +149,7 @@ def test_projected_field_and_its_derivative_in_the_state(make_model, metric):
     parameters, t, h = weights_of(model), jnp.asarray(0.4), 1e-5
 
     def field(u):
-        return fields.velocity(model, parameters, t, u, jnp.asarray(C))
+        return fields.velocity(model, parameters, Instant(t), u, jnp.asarray(C))
 
     @jax.jit
     def everything(u):
@@ -148,7 +157,9 @@ def test_projected_field_and_its_derivative_in_the_state(make_model, metric):
 
     @jax.jit
     def law(u):
-        return jax.jacfwd(lambda u: value(model.constraint, u, t))(u), drift(model.constraint, u, t)
+        return jax.jacfwd(lambda u: value(model.constraint, u, Instant(t)))(u), drift(
+            model.constraint, u, Instant(t)
+        )
 
     u = jnp.asarray(U)
     p, reverse, forward, second = jax.device_get(everything(u))
@@ -175,9 +186,13 @@ def test_stabilised_field(make_model):
 
     @jax.jit
     def everything(u, t, c):
-        v = fields.velocity(model, parameters, t, u, c)
-        h = partial(value, model.constraint)
-        return v - fields.ambient_velocity(model, parameters, u), jax.jacfwd(h)(u, t), h(u, t) - c
+        v = fields.velocity(model, parameters, Instant(t), u, c)
+        h = lambda u, t: value(model.constraint, u, Instant(t))  # noqa: E731
+        return (
+            v - fields.ambient_velocity(model, parameters, Instant(t), u),
+            jax.jacfwd(h)(u, t),
+            h(u, t) - c,
+        )
 
     added, G, g = jax.device_get(everything(*(jnp.asarray(x) for x in (U, 0.4, C))))
     np.testing.assert_allclose(G @ added, -7 * g, rtol=1e-12)
@@ -190,9 +205,9 @@ def test_stabilised_field_on_the_manifold_is_the_plain_one(make_model):
 
     @jax.jit
     def both(u, t):
-        c = value(model.constraint, u, t)
-        v = fields.velocity(model, parameters, t, u, c)
-        return v, fields.ambient_velocity(model, parameters, u)
+        c = value(model.constraint, u, Instant(t))
+        v = fields.velocity(model, parameters, Instant(t), u, c)
+        return v, fields.ambient_velocity(model, parameters, Instant(t), u)
 
     np.testing.assert_array_equal(*both(jnp.asarray(U), jnp.asarray(0.4)))
 
@@ -205,7 +220,7 @@ def test_projection_leaves_a_field_that_obeys_the_law(make_model):
     )
     still = [(0 * weight, 0 * bias) for weight, bias in weights_of(rotation)]
     velocity = jax.jit(partial(fields.velocity, rotation, still))
-    v = velocity(0.0, jnp.asarray(U), jnp.zeros(1))
+    v = velocity(Instant(0.0), jnp.asarray(U), jnp.zeros(1))
     np.testing.assert_allclose(v, [-U[1], U[0], U[2], U[3]], rtol=1e-15)
 
 
@@ -214,7 +229,7 @@ def test_only_the_networks_products_may_be_rounded(make_model):
     for precision in ("default", "highest"):
         model = make_model(SYSTEM, matmul_precision=precision)
         with numerics():
-            field = partial(fields.velocity, model, weights_of(model), 0.0)
+            field = partial(fields.velocity, model, weights_of(model), Instant(0.0))
             program = jax.jit(
                 jax.grad(lambda u, field=field: field(u, jnp.asarray(C)).sum())
             ).lower(U)
@@ -233,7 +248,7 @@ def test_engine_traces_laws_with_exact_products():
         seen.append(jax.config.jax_default_matmul_precision)
         return [u @ u]
 
-    get("jax").law(Constraint(law), np.ones((2, 3)), np.zeros(2))
+    get("jax").law(Constraint(law), np.ones((2, 3)), Instant(np.zeros(2)))
     assert seen and set(seen) == {"highest"}
 
 

@@ -12,6 +12,7 @@ from parity import METHODS, PROJECTIONS, SYSTEMS, close, flat, model_of, wave, w
 from pnde.config import SolverConfig
 from pnde.engines import Batch, get
 from pnde.engines.jax.projection import project
+from pnde.laws import Instant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
 
@@ -54,7 +55,7 @@ def segments_of(system, golden):
 
 def test_law(system, golden):
     law = system.constraint.bind(system.states)
-    close(get("jax").law(law, golden["u"], np.zeros(2)), golden["h"], 1e-12)
+    close(get("jax").law(law, golden["u"], Instant(np.zeros(2))), golden["h"], 1e-12)
 
 
 @pytest.mark.parametrize("method", PROJECTIONS)
@@ -82,7 +83,7 @@ def test_projection_and_its_derivative(golden, method):
 def test_velocity(system, golden, method):
     model = model_of(system, method)
     actual = get("jax").velocity(
-        model, weights_of(model), golden["u"], np.zeros(2), golden["h"] - 0.1
+        model, weights_of(model), golden["u"], Instant(np.zeros(2)), golden["h"] - 0.1
     )
     close(actual, golden["velocity"][method])
 

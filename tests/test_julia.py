@@ -16,6 +16,7 @@ import pnde
 from pnde.config import SolverConfig
 from pnde.engines import get
 from pnde.errors import ConstraintError
+from pnde.laws import Instant
 from pnde.training import Progress, batches_of, epochs
 
 
@@ -34,7 +35,7 @@ class TestParity:
         law = SYSTEMS[name].constraint.bind(SYSTEMS[name].states)
         u = states_of(SYSTEMS[name])
         metric = np.linspace(0.5, 2, u.shape[1]) if weighted else None
-        c = get("jax").law(law, u, np.zeros(3))
+        c = get("jax").law(law, u, Instant(np.zeros(3)))
         ours, theirs = (run(law, metric, 1.001 * u, np.zeros(3), c) for run in both("retract"))
         close(ours[0], theirs[0], 1e-10)
         np.testing.assert_array_equal(ours[1], theirs[1])
@@ -44,7 +45,7 @@ class TestParity:
     def test_velocity(self, name, method, projection):
         model = model_of(SYSTEMS[name], method, projection=projection)
         u = states_of(SYSTEMS[name])
-        c = get("jax").law(model.constraint, u, np.zeros(3)) - 0.1
+        c = get("jax").law(model.constraint, u, Instant(np.zeros(3))) - 0.1
         ours, theirs = (
             run(model, weights_of(model), u, np.zeros(3), c) for run in both("velocity")
         )
@@ -66,7 +67,7 @@ class TestParity:
     def test_rollout(self, name, retract):
         model = model_of(SYSTEMS[name], "pnde")
         u0, times = states_of(SYSTEMS[name]), np.linspace(0, 0.5, 6)
-        c = get("jax").law(model.constraint, u0, np.zeros(3))
+        c = get("jax").law(model.constraint, u0, Instant(np.zeros(3)))
         settings = SolverConfig(solver="tsit5", step=0.01, retract=retract)
         ours, theirs = (
             run(model, weights_of(model), u0, times, c, settings) for run in both("rollout")
@@ -101,7 +102,9 @@ class TestEngine:
             run(system.rhs, u0, times, settings, system.constraint) for run in both("integrate")
         )
         close(ours.u, theirs.u, 1e-7)
-        energies = get("jax").law(system.constraint, ours.u.reshape(-1, 4), 0.0).reshape(3, 5)
+        energies = (
+            get("jax").law(system.constraint, ours.u.reshape(-1, 4), Instant(0.0)).reshape(3, 5)
+        )
         assert np.abs(energies - energies[:, :1]).max() < 1e-14
 
     def test_status_has_the_versions(self):

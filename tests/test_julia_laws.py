@@ -14,6 +14,7 @@ from pnde.config import SolverConfig
 from pnde.engines import Status, get
 from pnde.engines.julia.twins import check_twin
 from pnde.errors import ConstraintError, EngineError
+from pnde.laws import Instant
 
 
 @pytest.mark.julia
@@ -40,14 +41,14 @@ class TestTwins:
         file = tmp_path / "law.jl"
         file.write_text("square(x) = x^2\nu -> square(u[1])\n")
         law = pnde.Conserved(lambda u: u[0] ** 2, julia=str(file))
-        assert get("julia").law(law, np.array([[3.0, 1.0]]), np.zeros(1)) == [[9.0]]
+        assert get("julia").law(law, np.array([[3.0, 1.0]]), Instant(np.zeros(1))) == [[9.0]]
 
     def test_julia_s_errors_are_translated(self):
         with pytest.raises(EngineError, match=r"julia: .*nonsense") as caught:
             get("julia").law(
                 pnde.Conserved(lambda u: u[0], julia="u -> nonsense(u)"),
                 np.zeros((1, 2)),
-                np.zeros(1),
+                Instant(np.zeros(1)),
             )
         assert "\n" not in str(caught.value)
         assert "Stacktrace" in caught.value.traceback
@@ -57,7 +58,7 @@ class TestTwins:
         with pytest.raises(
             EngineError, match=r"julia: the twin has a syntax error in line 2, column 9"
         ):
-            get("julia").law(law, np.zeros((1, 2)), np.zeros(1))
+            get("julia").law(law, np.zeros((1, 2)), Instant(np.zeros(1)))
 
     def test_a_twin_that_is_another_law_is_refused(self):
         law = pnde.Conserved(
@@ -67,10 +68,10 @@ class TestTwins:
         with pytest.raises(
             ConstraintError, match=r"row 'b' is 7 in Julia but 11 in Python at the state \(3, 2\)"
         ):
-            get("julia").law(law, u, np.zeros(2))
+            get("julia").law(law, u, Instant(np.zeros(2)))
         short = pnde.Conserved(lambda u: [u[0], u[1]], julia="u -> u[1]")
         with pytest.raises(ConstraintError, match="has 1 rows in Julia, but the law itself has 2"):
-            get("julia").law(short, u, np.zeros(2))
+            get("julia").law(short, u, Instant(np.zeros(2)))
 
     def test_numbers_of_any_precision(self):
         system = SYSTEMS["quartic"]
@@ -97,7 +98,7 @@ class TestTwins:
         law = pnde.Conserved(lambda u: u[0] ** 2 + u[1], domain=lambda u: u[0] > 0.5, julia=twin)
         u = np.array([[1.0, 2.0], [0.2, 2.0]])
         for engine in (get("julia"), get("jax")):
-            values = engine.law(law, u, np.zeros(2))
+            values = engine.law(law, u, Instant(np.zeros(2)))
             assert values[0] == 3.0 and np.isnan(values[1])
 
         def falling(u, t):
@@ -115,7 +116,7 @@ def test_rounding_in_a_row_that_is_zero_on_the_data_is_no_other_law():
     # Bus 7 of the grid draws nothing.
     system = SYSTEMS["ieee14"]
     law, u = system.constraint.bind(system.states), states_of(system)
-    values = get("jax").law(law, u, np.zeros(3))
+    values = get("jax").law(law, u, Instant(np.zeros(3)))
     assert np.abs(values).min() < 1e-14
     check_twin(law, u, np.zeros(3), values + 1e-15)
     with pytest.raises(ConstraintError, match="another law"):
@@ -157,7 +158,7 @@ class TestTracedLaws:
         u = np.random.default_rng(1).uniform(0.5, 1.5, (3, 4))
         t = np.array([0.1, 0.5, 2.0])
         options = {key: functions[value] for key, value in options.items()}
-        values = [engine.law(law, u, t) for engine in (get("julia"), get("jax"))]
+        values = [engine.law(law, u, Instant(t)) for engine in (get("julia"), get("jax"))]
         close(*values, 1e-12)
         fixed, tight = (
             replace(model_of(system, "pnde", **settings), **options)
@@ -180,7 +181,7 @@ class TestTracedLaws:
         with pytest.raises(
             EngineError, match=r"'energy' uses 'lgamma' \(test_julia_laws.py, line \d+\)"
         ):
-            get("julia").law(pnde.Conserved(energy), np.ones((1, 2)), np.zeros(1))
+            get("julia").law(pnde.Conserved(energy), np.ones((1, 2)), Instant(np.zeros(1)))
 
     def test_segments_of_states_that_are_known_in_part(self):
         system = SYSTEMS["quartic"]

@@ -8,6 +8,7 @@ from parity import close, flat, model_of, weights_of
 import pnde
 from pnde.engines import get
 from pnde.errors import ConfigError, EngineError, GridError
+from pnde.laws import Instant
 
 EQUATIONS = """
 function f!(du, u, p, t)
@@ -77,9 +78,11 @@ class TestDifferentialAlgebraic:
         code = EQUATIONS.replace("sqrt(u[2])", "sqrt(plain(u[2]))")
         code = "plain(x::AbstractFloat) = x\n" + code
         grid = pnde.systems.from_powerdynamics(code)
-        assert np.isfinite(get("julia").law(grid.constraint, np.ones((1, 3)), np.zeros(1))).all()
+        assert np.isfinite(
+            get("julia").law(grid.constraint, np.ones((1, 3)), Instant(np.zeros(1)))
+        ).all()
         with pytest.raises(GridError, match=r'use engine="julia" .*as a program'):
-            get("jax").law(grid.constraint, np.ones((1, 3)), np.zeros(1))
+            get("jax").law(grid.constraint, np.ones((1, 3)), Instant(np.zeros(1)))
 
     def test_what_is_wrong_is_one_sentence(self, grid):
         with pytest.raises(ConfigError, match=r"no state 'bb' \(did you mean 'b'\?\)"):

@@ -13,6 +13,7 @@ from pnde.laws import (
     Conserved,
     Constraint,
     Holonomic,
+    Instant,
     Linear,
     Pinned,
     Rods,
@@ -48,10 +49,10 @@ STATES = ("a", "b", "c", "d")
 def test_laws_are_pickled_and_copied(name):
     u, t = np.random.default_rng(0).normal(size=(3, 4)), np.zeros(3)
     law = LAWS[name]().bind(STATES)
-    expected = get("jax").law(law, u, t)
+    expected = get("jax").law(law, u, Instant(t))
     for twin in (pickle.loads(pickle.dumps(law)), copy.copy(law), copy.deepcopy(law)):
         assert type(twin) is type(law)
-        h = get("jax").law(twin, u, t)
+        h = get("jax").law(twin, u, Instant(t))
         np.testing.assert_array_equal(h, expected)
         np.testing.assert_array_equal(twin.targets(h), law.targets(expected))
         assert twin.row_names(h.shape[1]) == law.row_names(h.shape[1])
@@ -65,7 +66,7 @@ def test_the_law_of_a_grid_is_pickled():
     u = np.random.default_rng(0).normal(size=(2, 28))
     twin = pickle.loads(pickle.dumps(law))
     np.testing.assert_array_equal(
-        get("jax").law(twin, u, np.zeros(2)), get("jax").law(law, u, np.zeros(2))
+        get("jax").law(twin, u, Instant(np.zeros(2))), get("jax").law(law, u, Instant(np.zeros(2)))
     )
 
 

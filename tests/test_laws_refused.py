@@ -16,6 +16,7 @@ from pnde.laws import (
     Conserved,
     Constraint,
     Holonomic,
+    Instant,
     Linear,
     Pinned,
     Rods,
@@ -153,10 +154,15 @@ def test_physics_of_another_size_is_not_broadcast(decay, physics, shape):
         pnde.train(decay, Linear(np.eye(3)[:1]), metric=physics, epochs=1, width=4, progress=False)
 
 
-def test_physics_of_time_is_told_so(decay):
-    with pytest.raises(ConfigError, match="takes the time; it has to take the state alone"):
+def test_a_metric_of_time_is_told_so(decay):
+    with pytest.raises(ConstraintError, match="takes the time; it has to take the state alone"):
         pnde.train(
-            decay, method="nde", physics=lambda u, t: 0 * u, epochs=1, width=4, progress=False
+            decay,
+            Linear(np.eye(3)[:1]),
+            metric=lambda u, t: 1 + 0 * u,
+            epochs=1,
+            width=4,
+            progress=False,
         )
 
 
@@ -178,7 +184,7 @@ def test_laws_that_look_up_what_there_is_are_accepted(decay):
         )
 
     expected = law(jnp.asarray(decay["u"].values[0, 0]))
-    h = get("jax").law(Conserved(law), decay["u"].values[0], T)
+    h = get("jax").law(Conserved(law), decay["u"].values[0], Instant(T))
     np.testing.assert_allclose(h[0, 0], expected, rtol=1e-6)
 
 
@@ -267,30 +273,30 @@ class Callable:
 )
 def test_a_law_of_time_is_recognised(h):
     for law in (Constraint(h), Conserved(h), as_constraint(h), Constraint(h, time_dependent=True)):
-        assert law.time_dependent
-    value = get("jax").law(Constraint(h), np.array([[3.0, 1.0]]), np.array([0.5]))
+        assert law.takes == {"t"}
+    value = get("jax").law(Constraint(h), np.array([[3.0, 1.0]]), Instant(np.array([0.5])))
     np.testing.assert_allclose(value, 2.5)
 
 
 def test_a_declared_law_of_time_may_call_it_anything():
-    assert Constraint(other_name, time_dependent=True).time_dependent
-    assert not Conserved(lambda u, scale=2.0: scale * u[0]).time_dependent
-    assert not Conserved(functools.partial(other_name, s=2.0)).time_dependent
-    assert not Conserved(np.sin).time_dependent
+    assert Constraint(other_name, time_dependent=True).takes == {"t"}
+    assert not Conserved(lambda u, scale=2.0: scale * u[0]).takes
+    assert not Conserved(functools.partial(other_name, s=2.0)).takes
+    assert not Conserved(np.sin).takes
     value = get("jax").law(
         Constraint(moving, jacobian=lambda u, t: jnp.stack([t, t])[None]),
         np.ones((1, 2)),
-        np.ones(1),
+        Instant(np.ones(1)),
     )
     np.testing.assert_allclose(value, 0)
 
 
 @pytest.mark.parametrize(
-    "h", [other_name, lambda: 1.0, lambda u, t, w: u[0], lambda u, *, k: u[0], lambda *, u: u[0]]
+    "h", [other_name, lambda: 1.0, lambda u, t, time: u[0], lambda u, *, k: u[0], lambda *, u: u[0]]
 )
 def test_other_numbers_of_arguments_are_one_sentence(h):
     with pytest.raises(
-        ConstraintError, match="it has to take the state, or the state and the time as"
+        ConstraintError, match="it has to take the state, and may take the time t, inputs w and"
     ):
         as_constraint(h)
     with pytest.raises(ConstraintError, match="it has to take the state"):
@@ -299,17 +305,13 @@ def test_other_numbers_of_arguments_are_one_sentence(h):
 
 def test_contradictions():
     with pytest.raises(
-        ConstraintError, match="'radius' takes the state alone, but time_dependent=True"
+        ConstraintError, match="'radius' does not take the time, but time_dependent=True"
     ):
         Constraint(radius, time_dependent=True)
     with pytest.raises(ConstraintError, match="'moving' takes the time, but time_dependent=False"):
         Constraint(moving, time_dependent=False)
     with pytest.raises(ConstraintError, match="the domain of the law 'radius' takes the time"):
         Conserved(radius, domain=moving)
-    with pytest.raises(
-        ConstraintError, match="'moving' takes the time; it has to take the positions"
-    ):
-        Holonomic(moving)
     with pytest.raises(ConstraintError, match="not int"):
         Conserved(radius, domain=3)
     with pytest.raises(ConstraintError, match=r"a plain function becomes one by pnde\.Conserved"):

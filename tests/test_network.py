@@ -18,7 +18,7 @@ from pnde.grids import complete, operation_point, read_grid
 from pnde.grids.network import DENSE_BUSES
 from pnde.grids.power import constant_power_jacobian
 from pnde.grids.saddle_point import SaddlePoint
-from pnde.laws import PowerBalance
+from pnde.laws import Instant, PowerBalance
 
 
 def with_constant_currents():
@@ -68,7 +68,7 @@ def case(request):
 
 @partial(jax.jit, static_argnames=("law", "method"))
 def structured(law, u, v, b, method="cholesky", W=None):
-    return project(jacobian(law, u, 0.0), v, b, W, method)
+    return project(jacobian(law, u, Instant(0.0)), v, b, W, method)
 
 
 @partial(jax.jit, static_argnames=("law", "method"))
@@ -86,7 +86,7 @@ def test_rows_and_their_derivative(case):
     power = grid.constant_power(grid.voltage(u))[grid.loads]
     slack = grid.voltage(u)[grid.slack]
     expected = np.concatenate([power.real, power.imag, slack.real, slack.imag])
-    np.testing.assert_allclose(law.value(u, 0.0), expected, atol=1e-12)
+    np.testing.assert_allclose(law.value(u, Instant(0.0)), expected, atol=1e-12)
 
     rows = np.concatenate([grid.loads, grid.loads + n])
     reference = constant_power_jacobian(grid, grid.voltage(u)).toarray()[rows]
@@ -97,7 +97,7 @@ def test_rows_and_their_derivative(case):
     )
     follow = law.structure.load_matrix(u, law.structure.current(u))
     np.testing.assert_allclose(follow, reference[:, rows], atol=1e-12)
-    G = jacobian(law, *on_device(u), 0.0)
+    G = jacobian(law, *on_device(u), Instant(0.0))
     assert isinstance(G, NetworkJacobian)
     np.testing.assert_allclose(G.apply(*on_device(w)), matrix @ w, atol=1e-11)
     np.testing.assert_allclose(G.transpose_apply(*on_device(b)), matrix.T @ b, atol=1e-11)
@@ -116,7 +116,7 @@ def test_projection_agrees_with_the_dense_one(case, method):
 
     @jax.jit
     def multiplier(u, b):
-        factor = factorise(jacobian(law, u, 0.0), None, method)
+        factor = factorise(jacobian(law, u, Instant(0.0)), None, method)
         return factor.solve(b), condition(factor)
 
     solution, reciprocal = multiplier(u, b)
@@ -214,7 +214,9 @@ def test_nothing_of_the_size_of_the_jacobian_is_formed(case):
     m, n = len(b), len(u)
 
     def loss(u, v):
-        return jnp.sum(project(jacobian(law, u, 0.0), v) ** 2) + jnp.sum(value(law, u, 0.0))
+        return jnp.sum(project(jacobian(law, u, Instant(0.0)), v) ** 2) + jnp.sum(
+            value(law, u, Instant(0.0))
+        )
 
     program = jax.make_jaxpr(jax.value_and_grad(loss, (0, 1)))(*on_device(u, v))
     if law.grid.size > DENSE_BUSES:
@@ -225,6 +227,6 @@ def test_nothing_of_the_size_of_the_jacobian_is_formed(case):
 
 def test_the_engine_evaluates_the_law(case):
     law, u, _, _ = case
-    values = get("jax").law(law, np.stack([u, u]), np.zeros(2))
-    np.testing.assert_allclose(values[1], law.value(u, 0.0), atol=1e-12)
+    values = get("jax").law(law, np.stack([u, u]), Instant(np.zeros(2)))
+    np.testing.assert_allclose(values[1], law.value(u, Instant(0.0)), atol=1e-12)
     assert law.row_names(values.shape[1])[0] == f"P at {law.grid.bus_label(law.grid.loads[0])}"

@@ -8,6 +8,7 @@ from pnde import systems
 from pnde.data import make_dataset
 from pnde.engines import get
 from pnde.errors import ConfigError, ConstraintError, DataError, PndeError
+from pnde.laws import Instant
 from pnde.laws.rods import Rods
 from pnde.models import initial_weights
 from pnde.systems import law_for
@@ -156,7 +157,7 @@ class TestLaw:
         law = Rods(np.linspace(0.5, 2, n))
         u = np.random.default_rng(n).normal(size=4 * n)
         x, y, vx, vy = np.diff(u.reshape(4, n), axis=1, prepend=0)
-        np.testing.assert_allclose(law.value(u, 0.0), [*(x**2 + y**2), *(x * vx + y * vy)])
+        np.testing.assert_allclose(law.value(u, Instant(0.0)), [*(x**2 + y**2), *(x * vx + y * vy)])
         with (
             jax.enable_x64(True),
             jax.numpy_dtype_promotion("strict"),
@@ -263,7 +264,7 @@ class TestForecast:
         turned["u"][..., :4] += 2 * np.pi
         engine, u = get("jax"), ds["u"].values[:, 3]
         velocity = [
-            engine.velocity(run.model, run.weights, state, np.zeros(10), np.zeros((10, 0)))
+            engine.velocity(run.model, run.weights, state, Instant(np.zeros(10)), np.zeros((10, 0)))
             for state in (u, turned["u"].values[:, 3])
         ]
         np.testing.assert_allclose(*velocity, atol=1e-12)

@@ -15,7 +15,7 @@ from pnde.config import Config
 from pnde.engines import Batch, get
 from pnde.engines.jax import programs
 from pnde.engines.jax.programs import of_model, of_recent
-from pnde.laws import Conserved, Constraint, Holonomic, Linear, Rods
+from pnde.laws import Conserved, Constraint, Holonomic, Instant, Linear, Rods
 from pnde.models import Model, initial_weights
 
 pytestmark = pytest.mark.usefixtures("light_compilation")
@@ -144,8 +144,8 @@ def test_laws_of_no_model_are_kept_while_they_are_used():
 def test_a_joined_law_knows_its_rows_though_its_program_is_another_ones():
     first, second = (Conserved(radius) & Linear([[1.0, 0]]) for _ in range(2))
     u = np.ones((3, 2))
-    np.testing.assert_array_equal(get("jax").law(first, u, np.zeros(3)), [[2, 1]] * 3)
-    values = get("jax").law(second, u, np.zeros(3))
+    np.testing.assert_array_equal(get("jax").law(first, u, Instant(np.zeros(3))), [[2, 1]] * 3)
+    values = get("jax").law(second, u, Instant(np.zeros(3)))
     assert len(second.row_names(values.shape[1])) == 2
 
 

@@ -8,6 +8,7 @@ import pnde
 from pnde.data import make_dataset, segments
 from pnde.engines import get
 from pnde.errors import ConfigError, ConstraintError
+from pnde.laws import UNDRIVEN
 from pnde.laws.projecting import onto_manifold
 
 T = np.linspace(0, 6, 61)
@@ -136,7 +137,7 @@ def test_starts_of_segments_are_put_on_the_law_though_no_sample_is_complete():
     ds["u"].values[:, ::2, 0] = np.nan
     ds["u"].values[:, 1::2, 1] = np.nan
     law = pnde.Conserved(energy)
-    cut = segments(ds, 4, onto_manifold(get("jax"), law))
+    cut = segments(ds, 4, onto_manifold(get("jax"), law, None, UNDRIVEN))
     h = energy(cut.u[:, 0].T)
     own = np.array([h[cut.trajectory == k][0] for k in range(4)])
     np.testing.assert_allclose(h, own[cut.trajectory], rtol=1e-14)

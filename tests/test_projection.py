@@ -28,7 +28,7 @@ from projections import (
 from pnde.engines.jax.laws import jacobian
 from pnde.engines.jax.projection import minimum_norm, project
 from pnde.engines.jax.structures.dense import DenseJacobian
-from pnde.laws import Linear
+from pnde.laws import Instant, Linear
 
 pytestmark = pytest.mark.usefixtures("strict")
 
@@ -134,7 +134,7 @@ def test_constant_jacobian_is_factored_before_the_program_runs():
     law = Linear(A)
 
     def velocity(u):
-        return project(jacobian(law, u, 0.0), jnp.sin(u))
+        return project(jacobian(law, u, Instant(0.0)), jnp.sin(u))
 
     assert "cholesky" not in primitives(jax.value_and_grad(lambda u: jnp.sum(velocity(u))), v)
     expected = projector("cholesky")(*on_device((A, np.sin(v), np.zeros(M_ROWS))))

@@ -1,6 +1,6 @@
 """The retraction: how close it comes, its derivative, and where it gives up."""
 
-from functools import cache, partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pnde.engines.jax.retraction import retract
-from pnde.laws import Conserved, Constraint
+from pnde.laws import Conserved, Constraint, Instant
 
 pytestmark = pytest.mark.usefixtures("strict")
 
@@ -44,14 +44,18 @@ METRICS = {
 START = np.array([0.9, 0.4, -0.3, 0.8])
 
 
+def retracting(law, metric=None, method="cholesky"):
+    return jax.jit(lambda u, t, c: retract(law, metric, method, u, Instant(t), c))
+
+
 @cache
 def retraction(law="two rows", metric="none", method="cholesky"):
-    return jax.jit(partial(retract, LAWS[law], METRICS[metric], method))
+    return retracting(LAWS[law], METRICS[metric], method)
 
 
 @cache
 def value(law):
-    return jax.jit(LAWS[law].value)
+    return jax.jit(lambda u, t: LAWS[law].value(u, Instant(t)))
 
 
 def target(law, u=START, t=0.3):
@@ -91,7 +95,7 @@ def test_moves_along_the_rows_as_the_metric_weighs_them(metric):
     M = np.eye(N)
     if metric != "none":
         M = np.diag(METRICS["diagonal"]) if metric == "diagonal" else np.diag(1 + START**2) + 0.3
-    G = jax.jit(jax.jacfwd(lambda u: LAWS["two rows"].value(u, 0.3)))(jnp.asarray(START))
+    G = jax.jit(jax.jacfwd(lambda u: LAWS["two rows"].value(u, Instant(0.3))))(jnp.asarray(START))
     tangent = np.linalg.svd(np.asarray(G))[2][2:]
     assert np.abs(tangent @ M @ (np.asarray(u) - START - d)).max() < 1e-9
 
@@ -136,15 +140,15 @@ def test_a_state_that_is_done_waits_for_the_batch_unchanged():
 
 def test_dependent_rows_with_the_method_made_for_them():
     law = Conserved(lambda u: [one_row(u), 2 * one_row(u), 0 * u[0]])
-    c = law.value(jnp.asarray(START), 0.0)
-    u = jax.jit(partial(retract, law, None, "truncated"))(jnp.asarray(1.04 * START), 0.0, c)
-    np.testing.assert_allclose(law.value(u, 0.0), c, atol=1e-15)
+    c = law.value(jnp.asarray(START), Instant(0.0))
+    u = retracting(law, method="truncated")(jnp.asarray(1.04 * START), 0.0, c)
+    np.testing.assert_allclose(law.value(u, Instant(0.0)), c, atol=1e-15)
 
 
 def test_stops_where_the_residual_cannot_fall():
     """u² = -1 has no solution: it ends in finitely many steps, no farther from it than it began."""
     law = Conserved(lambda u: u[0] ** 2)
-    R = jax.jit(partial(retract, law, None, "cholesky"))
+    R = retracting(law)
     u = R(jnp.asarray([2.0, 1.0]), 0.0, jnp.asarray([-1.0]))
     assert np.isfinite(u).all()
     assert abs(u[0]) <= 2
@@ -153,7 +157,7 @@ def test_stops_where_the_residual_cannot_fall():
 def test_stays_where_a_step_is_impossible():
     """At the origin G = 0."""
     law = Conserved(lambda u: u[0] ** 2 + u[1] ** 2)
-    u = jax.jit(partial(retract, law, None, "cholesky"))(jnp.zeros(2), 0.0, jnp.ones(1))
+    u = retracting(law)(jnp.zeros(2), 0.0, jnp.ones(1))
     np.testing.assert_array_equal(u, np.zeros(2))
 
 

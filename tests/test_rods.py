@@ -13,6 +13,7 @@ from pnde.engines.jax.projection import condition, factorise, minimum_norm, proj
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.structures.dense import DenseJacobian
 from pnde.engines.jax.structures.rods import RodsFactor, RodsJacobian
+from pnde.laws import Instant
 from pnde.systems.pendulum import to_cartesian
 
 pytestmark = pytest.mark.usefixtures("strict")
@@ -54,7 +55,7 @@ def both(n):
     """The Jacobian at a state, as a chain and as the law's matrix."""
     law = systems.get("pendulum", n=n).constraint
     return (
-        lambda u: jacobian(law, u, 0.0),
+        lambda u: jacobian(law, u, Instant(0.0)),
         lambda u: DenseJacobian(law.jacobian(u)),
     )
 
@@ -226,7 +227,7 @@ def test_retraction_from_ten_percent_away(n):
     u = links.cumsum(axis=-1).reshape(300, 4 * n)
     c = jnp.broadcast_to(jnp.asarray(law.target), (300, 2 * n))
     back = partial(retract, law, None, "cholesky")
-    found = jax.jit(jax.vmap(lambda u, c: back(u, jnp.zeros(()), c)))(jnp.asarray(u), c)
+    found = jax.jit(jax.vmap(lambda u, c: back(u, Instant(jnp.zeros(())), c)))(jnp.asarray(u), c)
     g = np.abs(law.rows(np.asarray(found)) - law.target)
     assert g[:, :n].max() <= 1e-12  # lengths
     assert g[:, n:].max() <= 1e-12  # velocities

@@ -10,7 +10,7 @@ import pytest
 from pnde.config import SolverConfig
 from pnde.engines import Status, get
 from pnde.engines.jax.solve import evaluations, solve
-from pnde.laws import Conserved, Constraint
+from pnde.laws import Conserved, Constraint, Instant
 from pnde.models import initial_weights
 from pnde.systems import lotka_volterra, quartic
 
@@ -27,7 +27,7 @@ def rollout(model, u0, times, c=None, weights=None, **settings):
     settings = model.config.rollout.model_copy(update=settings)
     if c is None:
         law = model.constraint
-        c = law.targets(get("jax").law(law, u0, np.full(len(u0), times[0])))
+        c = law.targets(get("jax").law(law, u0, Instant(np.full(len(u0), times[0]))))
     weights = still(model) if weights is None else weights
     return get("jax").rollout(model, weights, u0, np.asarray(times), c, settings)
 
@@ -40,7 +40,7 @@ def residual(model, solution, times):
         .law(
             model.constraint,
             solution.u.reshape(-1, solution.u.shape[-1]),
-            np.broadcast_to(times, shape).ravel(),
+            Instant(np.broadcast_to(times, shape).ravel()),
         )
         .reshape(*shape, -1)
     )
@@ -78,7 +78,7 @@ def test_the_solution_of_a_known_system():
     times = np.array([[0.5, 1.0, 1.7], [1.0, 1.1, 3.0]])
     settings = SolverConfig(solver="dopri8", rtol=1e-11, atol=1e-11)
     solution = get("jax").integrate(
-        lambda u, t: jnp.stack([-u[0], 2 * t]), np.array([[1.0, 0], [2, 1]]), times, settings
+        lambda u, at: jnp.stack([-u[0], 2 * at.t]), np.array([[1.0, 0], [2, 1]]), times, settings
     )
     np.testing.assert_array_equal(solution.status, Status.OK)
     decay = [[1], [2]] * np.exp(times[:, :1] - times)

@@ -23,7 +23,7 @@ LAYERS = (
     ("models",),
     ("engines",),
     ("systems",),
-    ("checking", "training", "forecast"),
+    ("checking", "training", "driven", "forecast"),
     ("runs",),
     ("plot",),
     ("experiment",),

@@ -8,6 +8,7 @@ import pytest
 import pnde
 from pnde.engines import get
 from pnde.errors import ConfigError, SolveError
+from pnde.laws import Instant
 from pnde.systems import LotkaVolterra, Quartic
 
 pytestmark = pytest.mark.usefixtures("light_compilation")
@@ -27,7 +28,9 @@ def simulated():
 
 def law(system, ds):
     u = ds["u"].values
-    return get("jax").law(system.constraint, u.reshape(-1, u.shape[-1]), np.zeros(u[..., 0].size))
+    return get("jax").law(
+        system.constraint, u.reshape(-1, u.shape[-1]), Instant(np.zeros(u[..., 0].size))
+    )
 
 
 @every_system

@@ -9,6 +9,7 @@ import pnde
 from pnde import systems
 from pnde.engines.julia.tracing import trace
 from pnde.errors import ConstraintError, EngineError
+from pnde.laws import Instant
 from pnde.laws.program import OPERATIONS, Program, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
@@ -102,7 +103,7 @@ def test_the_laws_of_the_systems(name):
     system = systems.get(name)
     n, law = len(system.states), system.constraint.bind(system.states)
     u = system.initial(np.random.default_rng(1), 1, "paper")[0]
-    h = jax.jacrev(lambda u, t: law.value(u, t))
+    h = jax.jacrev(lambda u, t: law.value(u, Instant(t)))
     for function in (law.value, h):
         program = trace(lambda u, t, f=function: f(u, t).ravel(), [n, None], "the law", clock=1)
         expected = np.asarray(function(jnp.asarray(u), jnp.zeros(()))).ravel()
@@ -150,5 +151,5 @@ def test_what_cannot_be_traced_is_one_sentence():
 
 def test_pickles_and_kinds_of_laws():
     rod = pnde.Holonomic(lambda q: q[0] ** 2 + q[1] ** 2)
-    program = trace(lambda u: rod.value(u, 0.0), [4], "the law")
+    program = trace(lambda u: rod.value(u, Instant(0.0)), [4], "the law")
     np.testing.assert_allclose(program(np.array([3.0, 4.0, 1.0, 1.0])), [25.0, 14.0])

@@ -12,7 +12,7 @@ from pnde.engines import Batch, Status, get
 from pnde.engines.jax.stepping import Slots
 from pnde.engines.jax.training import on_device
 from pnde.errors import ConstraintError, IllConditionedWarning
-from pnde.laws import Linear
+from pnde.laws import Instant, Linear
 from pnde.models import initial_weights
 from pnde.systems import quartic
 
@@ -25,7 +25,7 @@ FIXED = {"solver.step": 0.05, "solver.precision": "float64"}
 def batch(orbits):
     """18 segments of 4 steps."""
     cut = segments(orbits, 4)
-    c = get("jax").law(quartic().constraint, cut.u[:, 0], cut.start_time)
+    c = get("jax").law(quartic().constraint, cut.u[:, 0], Instant(cut.start_time))
     assert len(cut) == 18
     return Batch(cut.u, cut.start_time, cut.grid, c, np.full(18, 1 / 18))
 

@@ -10,7 +10,7 @@ import pytest
 import pnde
 from pnde.errors import ConfigError, ConstraintError, GridError
 from pnde.grids import Grid, ieee14, load_flow, operation_point, slow_modes
-from pnde.laws import PowerBalance
+from pnde.laws import Instant, PowerBalance
 from pnde.systems import IEEE14, get, law_for, names, power_grid, system_of
 
 pytestmark = pytest.mark.usefixtures("light_compilation")
@@ -39,7 +39,7 @@ def test_states_and_law(system):
     # Targets are the set-points, whatever the start.
     np.testing.assert_array_equal(law.targets(np.ones((2, m)))[1], law.target)
     rest = system.operation_point
-    np.testing.assert_allclose(law.value(rest, 0.0), law.target, atol=1e-12)
+    np.testing.assert_allclose(law.value(rest, Instant(0.0)), law.target, atol=1e-12)
     np.testing.assert_allclose(system.rhs(rest, 0.0), 0.0, atol=1e-14)
 
 

@@ -9,6 +9,7 @@ import pytest
 import pnde
 from pnde.data import save_data
 from pnde.engines import get
+from pnde.laws import Instant
 from pnde.models import initial_weights
 from pnde.systems import ieee14, power_grid
 from pnde.training import batches_of
@@ -60,7 +61,7 @@ def test_long_forecasts_keep_the_law(system, run):
 def test_the_slack_stands_still_to_the_last_bit(system, run):
     u = run.data["u"].values.reshape(-1, 28)
     c = np.tile(system.constraint.target, (len(u), 1))
-    velocity = get("jax").velocity(run.model, run.weights, u, np.zeros(len(u)), c)
+    velocity = get("jax").velocity(run.model, run.weights, u, Instant(np.zeros(len(u))), c)
     np.testing.assert_array_equal(velocity[:, [1, 15]], 0.0)
     assert np.abs(velocity).max() > 0
     forecast = run.rollout(t_end=20, dt=10)["u"].sel(state=["Re v_2", "Im v_2"]).values
@@ -73,7 +74,9 @@ def test_training_starts_with_velocities_of_the_data(run):
     batch = batches_of(get("jax"), run.model, run.data).train[0]
     model = dataclasses.replace(run.model, physics=None)
     u, c = batch.u[:, 0], batch.c
-    velocity = get("jax").velocity(model, initial_weights(model, 1), u, np.zeros(len(u)), c)
+    velocity = get("jax").velocity(
+        model, initial_weights(model, 1), u, Instant(np.zeros(len(u))), c
+    )
     true = np.diff(batch.u, axis=1) / 0.1
     assert 0.1 < np.std(velocity) / np.std(true) < 2
 
