@@ -77,14 +77,15 @@ function ChainRulesCore.rrule(::typeof(network_output), model, weights::Weights,
     return (matrices[end] * inputs[end]) .+ biases[end], network_pullback
 end
 
+# Julia makes a method for each f only where its type is a parameter.
 "f(z .+ b), which may take the place of z, and its derivative there."
-function activated(f, z, b)
+function activated(f::F, z, b) where {F}
     slope = last.(value_and_slope.(f, z .+ b))
     z .= first.(value_and_slope.(f, z .+ b))
     return z, slope
 end
 
-function activated(f, z::Matrix, b)
+function activated(f::F, z::Matrix, b) where {F}
     slope = similar(z)
     @inbounds for j in axes(z, 2)
         @simd for i in axes(z, 1)
