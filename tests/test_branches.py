@@ -14,13 +14,16 @@ from pnde.engines.jax import portions
 from pnde.engines.jax.fields import error_as
 from pnde.engines.jax.laws import jacobian
 from pnde.engines.jax.portions import block_size
-from pnde.engines.jax.projection import condition, factorise, project, rank_margin
+from pnde.engines.jax.projection import condition, factorise, project
 from pnde.engines.jax.structures.branches import BranchFactor
+from pnde.engines.rank import rank_margin
 from pnde.errors import ConstraintError
 from pnde.grids import Grid, network
 from pnde.grids.saddle_point import SaddlePoint
 from pnde.laws import Instant, PowerBalance
 from pnde.systems import PowerGrid
+
+pytestmark = pytest.mark.usefixtures("light_compilation")
 
 
 @pytest.fixture(autouse=True)
