@@ -308,6 +308,7 @@ class IEEE14(PowerGrid):
 
     name = "ieee14"
     _published = False
+    _usually_driven: str | None = None
 
     def __init__(
         self,
@@ -318,6 +319,7 @@ class IEEE14(PowerGrid):
         driven: Iterable[int | str] | str | None = None,
         swing: float = 0.2,
     ):
+        driven = self._usually_driven if driven is None else driven
         super().__init__(
             ieee14(self._published), eta, alpha, kappa, forced, driven=driven, swing=swing
         )
@@ -329,22 +331,12 @@ class IEEE14(PowerGrid):
 
 
 class IEEE14Loads(IEEE14):
-    """The 14-bus grid of the paper, with the demand of every load an input."""
+    """The 14-bus grid of the paper, with the demand of every load an input where `driven` does not say which."""
 
     name = "ieee14-loads"
     models: tuple[str, ...] = ("nde", "pnde")
     test_t_end = 10.0
-
-    def __init__(
-        self,
-        eta: float = ETA,
-        alpha: float = ALPHA,
-        kappa: float = KAPPA,
-        forced: Iterable[int | str] | None = None,
-        driven: Iterable[int | str] | str = "all",
-        swing: float = 0.2,
-    ):
-        super().__init__(eta, alpha, kappa, forced, driven, swing)
+    _usually_driven = "all"
 
 
 class IEEE14Published(IEEE14):

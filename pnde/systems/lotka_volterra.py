@@ -46,27 +46,38 @@ class LotkaVolterra(System):
         }
 
     def rhs(self, u: Any, at: Instant) -> Any:
-        x, y = u
-        return u.__array_namespace__().stack(
-            [self.alpha * x - self.beta * x * y, self.delta * x * y - self.gamma * y]
-        )
+        return velocity(u, **self.parameters)
 
     def conserved(self, u: Any) -> Any:
         """V(x, y) (paper, Eq. 23)"""
-        xp = u.__array_namespace__()
-        x, y = u
-        return self.delta * x - self.gamma * xp.log(x) + self.beta * y - self.alpha * xp.log(y)
+        return invariant(u, **self.parameters)
 
     def conserved_gradient(self, u: Any) -> Any:
         """G = (δ - γ/x, β - α/y) (paper, Appendix I)"""
-        x, y = u
-        return u.__array_namespace__().stack(
-            [self.delta - self.gamma / x, self.beta - self.alpha / y]
-        )[None]
+        return invariant_gradient(u, **self.parameters)
 
     def initial(self, rng: np.random.Generator, count: int, variant: Variant) -> np.ndarray:
         low, high = ((0.8, 0.5), (3.0, 2.5)) if variant == "code" else ((0.5, 0.5), (2.0, 2.0))
         return rng.uniform(low, high, (count, 2))
+
+
+def velocity(u: Any, alpha: Any, beta: Any, gamma: Any, delta: Any) -> Any:
+    """(αx - βxy, δxy - γy) of one state `(2,)`."""
+    x, y = u
+    return u.__array_namespace__().stack([alpha * x - beta * x * y, delta * x * y - gamma * y])
+
+
+def invariant(u: Any, alpha: Any, beta: Any, gamma: Any, delta: Any) -> Any:
+    """V = δx - γ ln x + βy - α ln y of one state `(2,)`."""
+    xp = u.__array_namespace__()
+    x, y = u
+    return delta * x - gamma * xp.log(x) + beta * y - alpha * xp.log(y)
+
+
+def invariant_gradient(u: Any, alpha: Any, beta: Any, gamma: Any, delta: Any) -> Any:
+    """∂V/∂u `(1, 2)`."""
+    x, y = u
+    return u.__array_namespace__().stack([delta - gamma / x, beta - alpha / y])[None]
 
 
 def positive(u: Any) -> Any:

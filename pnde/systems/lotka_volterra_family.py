@@ -9,7 +9,7 @@ import numpy as np
 from pnde.errors import ConfigError
 from pnde.laws import Conserved, Instant
 from pnde.systems.base import Driving, System, Variant
-from pnde.systems.lotka_volterra import positive
+from pnde.systems.lotka_volterra import invariant, invariant_gradient, positive, velocity
 
 
 class LotkaVolterraFamily(System):
@@ -49,21 +49,19 @@ class LotkaVolterraFamily(System):
         return {"alpha": self.alpha, "gamma": self.gamma, "values": list(self.values)}
 
     def rhs(self, u: Any, at: Instant) -> Any:
-        (x, y), (beta, delta) = u, at.p
-        return u.__array_namespace__().stack(
-            [self.alpha * x - beta * x * y, delta * x * y - self.gamma * y]
-        )
+        return velocity(u, **self._of_one(at.p))
 
     def conserved(self, u: Any, p: Any) -> Any:
         """V(x, y; β, δ) (paper, Eq. 23)"""
-        xp = u.__array_namespace__()
-        (x, y), (beta, delta) = u, p
-        return delta * x - self.gamma * xp.log(x) + beta * y - self.alpha * xp.log(y)
+        return invariant(u, **self._of_one(p))
 
     def conserved_gradient(self, u: Any, p: Any) -> Any:
         """G = (δ - γ/x, β - α/y) (paper, Appendix I)"""
-        (x, y), (beta, delta) = u, p
-        return u.__array_namespace__().stack([delta - self.gamma / x, beta - self.alpha / y])[None]
+        return invariant_gradient(u, **self._of_one(p))
+
+    def _of_one(self, p: Any) -> dict[str, Any]:
+        """All parameters of a trajectory with p = (β, δ)."""
+        return {"alpha": self.alpha, "beta": p[0], "gamma": self.gamma, "delta": p[1]}
 
     def initial(self, rng: np.random.Generator, count: int, variant: Variant) -> np.ndarray:
         return rng.uniform(1.0, 3.0, (count, 2))
