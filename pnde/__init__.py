@@ -23,6 +23,7 @@ _NAMES = {
     "Constraint": "pnde.laws",
     "Holonomic": "pnde.laws",
     "Linear": "pnde.laws",
+    "Mechanics": "pnde.models",
     "Pinned": "pnde.laws",
     "PndeError": "pnde.errors",
     "Run": "pnde.runs",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from pnde.laws import Holonomic as Holonomic
     from pnde.laws import Linear as Linear
     from pnde.laws import Pinned as Pinned
+    from pnde.models import Mechanics as Mechanics
     from pnde.runs import Run as Run
     from pnde.runs import load as load
     from pnde.runs import resume as resume

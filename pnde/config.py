@@ -28,7 +28,22 @@ class Section(BaseModel):
 
 
 class NetworkConfig(Section):
-    """The multilayer perceptron (paper, Table IV)."""
+    """The multilayer perceptron (paper, Table IV), and what it gives."""
+
+    form: Literal["mlp", "mechanical"] = Field(
+        "mlp",
+        description="what the network gives: the velocity, or of a second-order system the acceleration; mechanical: "
+        "the potential of such a system, whose masses and dissipation are learned beside it",
+    )
+    masses: Literal["diagonal", "matrix", "state"] = Field(
+        "diagonal",
+        description="of the mechanical form: a mass for each position, a constant matrix, or a matrix that depends on "
+        "the positions",
+    )
+    dissipation: Literal["none", "constant", "state"] = Field(
+        "constant",
+        description="of the mechanical form: none, by a constant matrix, or by one that depends on the positions",
+    )
 
     layers: Count = Field(2, le=1000, description="hidden layers")
     width: Count = Field(64, le=100_000, description="units in each hidden layer")

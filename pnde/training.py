@@ -166,7 +166,7 @@ def output_speed(model: Model, scale: Normaliser, batches: Batches) -> np.ndarra
     spread in the time of the longest one.
     """
     longest = max(float(batch.grid[..., -1].max()) for batch in batches.train)
-    return np.minimum(scale.speed, scale.std / longest)[-model.layer_sizes[-1] :]
+    return np.minimum(scale.speed, scale.std / longest)[-model.outputs :]
 
 
 def epochs_for(optimiser: OptimiserConfig, batches: Batches) -> int:

@@ -7,7 +7,7 @@ import logging
 import os
 from typing import Any
 
-from pnde.engines.protocol import Batch, Engine, Step, Training, Trajectories
+from pnde.engines.protocol import Batch, Engine, Mechanical, Step, Training, Trajectories
 from pnde.engines.status import Status
 from pnde.errors import EngineError, nearest
 
@@ -15,6 +15,7 @@ __all__ = [
     "NAMES",
     "Batch",
     "Engine",
+    "Mechanical",
     "Status",
     "Step",
     "Training",

@@ -33,6 +33,20 @@ class Trajectories:
 
 
 @dataclass(frozen=True, eq=False)
+class Mechanical:
+    """What a mechanical model has learned, and what it was given, at B states (q, q̇).
+
+    - `kinetic`, `potential`: energies `(B,)`.
+    - `masses`: M `(B, n/2, n/2)`; `dissipation`: A `(B, n/2, n/2)`.
+    """
+
+    kinetic: np.ndarray
+    potential: np.ndarray
+    masses: np.ndarray
+    dissipation: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Batch:
     """S segments to train on, float64 and in physical units.
 
@@ -163,6 +177,9 @@ class Engine(Protocol):
         self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
         """The model's u̇ `(B, n)` in float64."""
+
+    def mechanics(self, model: Model, weights: Weights, u: np.ndarray, at: Instant) -> Mechanical:
+        """Energies, masses and dissipation of a mechanical model, in float64, of states `(B, n)` at their instants."""
 
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch

@@ -145,6 +145,11 @@ class Constraint:
         """Which of the m rows have a target that is fixed, `(m,)`; those of the others are "initial"."""
         return np.isfinite(self.targets(np.full(m, np.nan)))
 
+    def velocity_rows(self, m: int) -> np.ndarray:
+        """Which of the m rows tell about velocities of a second-order system, as indices; the others are rows of
+        positions, whose rates are among these."""
+        return np.arange(m)
+
     def may_jump(self) -> np.ndarray | None:
         """1 for each state that may jump with an input, else 0, `(n,)`; `None` if all may. The law is bound."""
         if self.jumps is None or self.states is None:
@@ -274,6 +279,14 @@ class Stacked(Constraint):
                 f"the laws {self.label!r} were not evaluated before they were used"
             )
         return self._sizes
+
+    def velocity_rows(self, m: int) -> np.ndarray:
+        sizes, first = self._split(m), 0
+        rows: list[np.ndarray] = []
+        for part, size in zip(self.parts, sizes, strict=True):
+            rows.append(first + part.velocity_rows(size))
+            first += size
+        return np.concatenate(rows)
 
     def row_names(self, m: int) -> tuple[str, ...]:
         sizes = self._split(m)

@@ -86,6 +86,9 @@ class Holonomic(Constraint):
         position, velocity = jax.jvp(phi, (u[:half], t, at.w), rates)
         return jnp.concatenate([position, velocity])
 
+    def velocity_rows(self, m: int) -> np.ndarray:
+        return np.arange(m // 2, m)
+
     def bind(self, states: Sequence[str]) -> Constraint:
         if len(states) % 2:
             raise ConstraintError(

@@ -101,6 +101,9 @@ class Rods(Constraint):
             )
         return cls(lengths, states)
 
+    def velocity_rows(self, m: int) -> np.ndarray:
+        return np.arange(m // 2, m)
+
     def bind(self, states: Sequence[str]) -> Constraint:
         if len(states) != 4 * len(self.lengths):
             raise ConstraintError(

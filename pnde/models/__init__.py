@@ -1,14 +1,17 @@
 """Models: their kinds, what they are made of, and the weights that they start from."""
 
 from pnde.models.kind import ModelKind
+from pnde.models.mechanics import Mechanics, check_mechanics
 from pnde.models.metric import checked_metric, default_metric
 from pnde.models.model import Model
 from pnde.models.weights import Weights, check_weights, initial_weights
 
 __all__ = [
+    "Mechanics",
     "Model",
     "ModelKind",
     "Weights",
+    "check_mechanics",
     "check_weights",
     "checked_metric",
     "default_metric",

@@ -1,4 +1,4 @@
-"""What kind of model learns: its method, γ and coordinates."""
+"""What kind of model learns: its method, γ, form and coordinates."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from pnde.errors import ConfigError, nearest
 
 Method = Literal["nde", "snde", "pnde"]
 Coordinates = Literal["given", "angular"]
+Form = Literal["mlp", "mechanical"]
 
-_ANGULAR = "angular-"
+_ANGULAR, _MECHANICAL = "angular-", "mechanical-"
 
 
 @dataclass(frozen=True)
 class ModelKind:
-    """Method, γ and coordinates of a model, under one name: `nde`, `snde:10`, `pnde`, `angular-nde`.
+    """Method, γ, coordinates and form of a model, under one name: `nde`, `snde:10`, `angular-nde`, `mechanical-pnde`.
 
     - `method`: `"nde"`, `"snde"` or `"pnde"` (paper, Eq. 1, 8 and 16).
     - `gamma`: γ of an SNDE; `None` for the others.
     - `coordinates`: `"angular"` for a pendulum that is learned in angles; else `"given"`.
+    - `form`: `"mechanical"` for a network that gives a potential; see `network.form` of `pnde.Config`.
     """
 
     method: Method
     gamma: float | None = None
     coordinates: Coordinates = "given"
+    form: Form = "mlp"
 
     @classmethod
     def parse(cls, name: str) -> ModelKind:
@@ -32,8 +35,10 @@ class ModelKind:
 
         **Raises:** `pnde.errors.ConfigError` if the name is not a method, or γ is missing or not a positive number.
         """
-        method, colon, gamma = name.removeprefix(_ANGULAR).partition(":")
-        coordinates: Coordinates = "angular" if name.startswith(_ANGULAR) else "given"
+        form: Form = "mechanical" if name.startswith(_MECHANICAL) else "mlp"
+        rest = name.removeprefix(_MECHANICAL)
+        coordinates: Coordinates = "angular" if rest.startswith(_ANGULAR) else "given"
+        method, colon, gamma = rest.removeprefix(_ANGULAR).partition(":")
         known: tuple[Method, ...] = get_args(Method)
         chosen = next((kind for kind in known if kind == method), None)
         if chosen is None:
@@ -41,7 +46,7 @@ class ModelKind:
         if chosen != "snde":
             if colon:
                 raise ConfigError(f"only snde has a γ: write {method!r}, not {name[:60]!r}")
-            return cls(chosen, None, coordinates)
+            return cls(chosen, None, coordinates, form)
         if not gamma:
             raise ConfigError("snde needs its γ, such as snde:10")
         try:
@@ -50,7 +55,7 @@ class ModelKind:
             value = float("nan")
         if not 0 < value < float("inf"):
             raise ConfigError(f"the γ of {name[:60]!r} is not a positive number")
-        return cls(chosen, value, coordinates)
+        return cls(chosen, value, coordinates, form)
 
     def __str__(self) -> str:
         """The name that `parse` reads."""
@@ -59,7 +64,7 @@ class ModelKind:
 
     @property
     def label(self) -> str:
-        """What tables and figures call it: `SNDE γ=10`, `angular NDE`."""
+        """What tables and figures call it: `SNDE γ=10`, `mechanical PNDE`."""
         gamma = "" if self.gamma is None else f" γ={self.gamma:g}"
         return f"{self._prefix.replace('-', ' ')}{self.method.upper()}{gamma}"
 
@@ -71,8 +76,11 @@ class ModelKind:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of `pnde.config.Config` that make a model of this kind."""
-        return {"method": self.method} | ({} if self.gamma is None else {"gamma": self.gamma})
+        out: dict[str, Any] = {"method": self.method}
+        out |= {} if self.gamma is None else {"gamma": self.gamma}
+        return out | ({} if self.form == "mlp" else {"network.form": self.form})
 
     @property
     def _prefix(self) -> str:
-        return _ANGULAR if self.coordinates == "angular" else ""
+        form = _MECHANICAL if self.form == "mechanical" else ""
+        return form + (_ANGULAR if self.coordinates == "angular" else "")

@@ -11,6 +11,7 @@ import numpy as np
 from pnde.config import Config
 from pnde.laws import Constraint
 from pnde.models.kind import ModelKind
+from pnde.models.mechanics import Mechanics
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class Model:
     - `metric`: M of the inner product vᵀMw: `None`, weights `(n,)`, a matrix `(n, n)`, or a function of u giving
         either (paper, Appendix A).
     - `physics`: known part of the velocity, a function of u, and of any of t, w and p by these names, added to the
-        network's.
+        network's; `Mechanics` for a model of the mechanical form.
     - `inputs`, `parameters`: names of the inputs w `(k,)` and parameters p `(r,)`, which the network sees too.
     - `condition_mean`, `condition_std`: what these are normalised by, `(k + r,)`, physical units.
     """
@@ -42,28 +43,43 @@ class Model:
     order: Literal[1, 2] = 1
     features: Literal["state", "angles"] = "state"
     metric: Any = None
-    physics: Callable[..., Any] | None = None
+    physics: Callable[..., Any] | Mechanics | None = None
     inputs: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     condition_mean: np.ndarray | None = None
     condition_std: np.ndarray | None = None
 
     @property
+    def mechanical(self) -> bool:
+        """Whether the network gives a potential, from positions and parameters alone."""
+        return self.config.network.form == "mechanical"
+
+    @property
+    def outputs(self) -> int:
+        """How many velocities, or accelerations, are learned."""
+        return len(self.states) // 2 if self.order == 2 else len(self.states)
+
+    @property
     def layer_sizes(self) -> tuple[int, ...]:
         """Units from input to output: (inputs, width, ..., width, outputs)."""
         n = len(self.states)
-        inputs = n + n // 2 if self.features == "angles" else n
-        inputs += len(self.inputs) + len(self.parameters)
-        outputs = n // 2 if self.order == 2 else n
+        inputs = n // 2 if self.mechanical else n
+        inputs += n // 2 if self.features == "angles" else 0
+        inputs += len(self.parameters) + (0 if self.mechanical else len(self.inputs))
+        return self.sizes(inputs, 1 if self.mechanical else self.outputs)
+
+    def sizes(self, inputs: int, outputs: int) -> tuple[int, ...]:
+        """Units from input to output of a network with the hidden layers of the configuration."""
         network = self.config.network
         return (inputs, *(network.width,) * network.layers, outputs)
 
     @property
     def kind(self) -> ModelKind:
-        """Method, γ and coordinates."""
+        """Method, γ, coordinates and form."""
         config = self.config
         return ModelKind(
             config.method,
             config.gamma if config.method == "snde" else None,
             "angular" if self.features == "angles" else "given",
+            config.network.form,
         )

@@ -27,7 +27,15 @@ from pnde.errors import ConfigError, RunError
 from pnde.files import read_json
 from pnde.laws.conditions import check_given
 from pnde.laws.signature import arguments_of
-from pnde.models import Model, check_weights, checked_metric, default_metric, initial_weights
+from pnde.models import (
+    Mechanics,
+    Model,
+    check_mechanics,
+    check_weights,
+    checked_metric,
+    default_metric,
+    initial_weights,
+)
 from pnde.runs import folder as disk
 from pnde.runs.bar import progress_bar
 from pnde.runs.lock import is_left_behind, locked
@@ -64,7 +72,7 @@ def train(
     method: Literal["nde", "snde", "pnde"] | None = None,
     order: Literal[1, 2] | None = None,
     metric: Any = None,
-    physics: Callable[..., Any] | None = None,
+    physics: Callable[..., Any] | Mechanics | None = None,
     inputs: Sequence[str] | str = (),
     parameters: Sequence[str] | str = (),
     interpolation: str | Mapping[str, str] | None = None,
@@ -87,7 +95,7 @@ def train(
     - `metric`: M of the inner product, weights `(n,)`, a matrix `(n, n)`, or a function of the state giving either; as
         `projection.metric` says, if absent.
     - `physics`: a known part of the velocity, a function of the state and of any of t, w and p by these names, added to
-        the network's.
+        the network's; a `pnde.Mechanics` if `network.form` is `"mechanical"`.
     - `inputs`, `parameters`: names of the columns of the data that drive the states, and of those that are the same
         within a trajectory; the network sees both, laws and physics may take them.
     - `interpolation`, `jumps`: how inputs go between samples, and when they jump; see `pnde.data.open_data`.
@@ -138,7 +146,8 @@ def train(
         physics=physics,
         **_conditions(ds),
     )
-    if physics is not None:
+    check_mechanics(model)
+    if physics is not None and not isinstance(physics, Mechanics):
         what = f"the physics {name_of(physics)!r}"
         check_given(what, arguments_of(physics, what).roles, ds)
     if model.order == 2:

@@ -61,7 +61,7 @@ def again(path: Path, what: str, record: FunctionRecord | None, given: Any) -> A
             f"the run in {path} uses the {what} {record.label!r}, a function, which is not stored: pass it again as "
             f"{what}="
         )
-    if not callable(given) or name_of(given) != record.label:
+    if name_of(given) != record.label:
         raise RunError(
             f"the run in {path} uses the {what} {record.label!r}, but what was passed is "
             f"{name_of(given)!r}; pass that of the training"

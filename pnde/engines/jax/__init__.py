@@ -2,7 +2,8 @@
 
 from pnde.engines import Engine
 from pnde.engines.jax.structures import network as network  # registers the operator of grids
-from pnde.engines.jax.structures import rods as rods  # registers the operator of rods
+from pnde.engines.jax.structures import rates as rates  # registers an operator of rods
+from pnde.engines.jax.structures import rods as rods  # and another
 
 
 def load() -> Engine:

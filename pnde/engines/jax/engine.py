@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Status, Training, Trajectories
-from pnde.engines.jax import fields
+from pnde.engines import Batch, Mechanical, Status, Training, Trajectories
+from pnde.engines.jax import fields, mechanics
 from pnde.engines.jax.devices import check_device, on_device_of
 from pnde.engines.jax.driving import drive, instant
 from pnde.engines.jax.dynamics import Dynamics
@@ -143,6 +143,16 @@ class JaxEngine:
             return np.asarray(_velocity(model, parameters, instants, states, targets))
 
     @numerics()
+    def mechanics(self, model: Model, weights: Weights, u: np.ndarray, at: Instant) -> Mechanical:
+        inspect_model(model)
+        with on_device_of(model.config.device):
+            parameters = fields.parameters(weights, jnp.float64)
+            at = at._replace(t=np.broadcast_to(at.t, u.shape[:1]))
+            blocks = [_mechanics(model, parameters, *block) for block in _blocks(u, at)]
+        parts = (np.concatenate(part)[: len(u)] for part in zip(*blocks, strict=True))
+        return Mechanical(*parts)
+
+    @numerics()
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch
     ) -> tuple[float, Weights]:
@@ -250,6 +260,20 @@ def _rank_margin(model, u, at):
 @of_model()
 def _velocity(model, parameters, at, u, c):
     return jax.vmap(lambda at, u, c: fields.velocity(model, parameters, at, u, c))(at, u, c)
+
+
+@of_model()
+def _mechanics(model, parameters, u, at):
+    def one(u, at):
+        q = u[: u.shape[0] // 2]
+        M = mechanics.masses(model, parameters, at, q)
+        return (
+            *mechanics.energy(model, parameters, at, u),
+            jnp.diag(M) if M.ndim == 1 else M,
+            mechanics.dissipation(model, parameters, at, q),
+        )
+
+    return jax.vmap(one)(u, at)
 
 
 @of_model(static_argnums=(0,))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,75 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from pnde.engines.jax import mechanics
+from pnde.engines.jax.gauss import project_acceleration, rates
 from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
+from pnde.engines.jax.networks import Parameters, network
+from pnde.engines.jax.networks import parameters as parameters
+from pnde.engines.jax.networks import weights as weights
 from pnde.engines.jax.order import after
 from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
+from pnde.engines.jax.structures.jacobian import weigh
 from pnde.laws import Constraint, Instant
 from pnde.laws.signature import arguments_of
-from pnde.models import Model, Weights
-
-Parameters = list[tuple[Array, Array]]
-"""Weight `(inputs, outputs)` and bias `(outputs,)` of each layer."""
-
-
-@jax.custom_jvp
-def _gelu(z: Array) -> Array:
-    """x Φ(x) in the tanh form, as NNlib's."""
-    return jax.nn.gelu(z)
-
-
-@_gelu.defjvp
-def _gelu_jvp(primals, tangents):
-    # Only the slope is kept for the way back; JAX would keep each factor that it is made of.
-    (z,), (z_dot,) = primals, tangents
-    a, b = math.sqrt(2 / math.pi), 0.044715
-    tanh = jnp.tanh(a * (z + b * z**3))
-    slope = 0.5 * (1 + tanh) + 0.5 * a * z * (1 - tanh**2) * (1 + 3 * b * z**2)
-    return 0.5 * z * (1 + tanh), slope * z_dot
-
-
-_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "gelu": _gelu,
-    "tanh": jnp.tanh,
-    "relu": jax.nn.relu,
-    "softplus": jax.nn.softplus,
-}
-
-
-def parameters(weights: Weights, dtype: Any) -> Parameters:
-    """Weights as the engine holds them."""
-    count = len(weights) // 2
-    return [
-        (
-            jnp.asarray(weights[f"layers.{i}.weight"], dtype),
-            jnp.asarray(weights[f"layers.{i}.bias"], dtype),
-        )
-        for i in range(count)
-    ]
-
-
-def weights(parameters: Parameters) -> Weights:
-    """The inverse of `parameters`, on the host and in the parameters' precision."""
-    out: Weights = {}
-    for i, (weight, bias) in enumerate(jax.device_get(parameters)):
-        out[f"layers.{i}.weight"], out[f"layers.{i}.bias"] = np.asarray(weight), np.asarray(bias)
-    return out
-
-
-def network(
-    model: Model, parameters: Parameters, x: Float[Array, " inputs"]
-) -> Float[Array, " outputs"]:
-    """The multilayer perceptron."""
-    settings = model.config.network
-    activation = _ACTIVATIONS[settings.activation]
-
-    def layer(x, weight, bias):
-        return jnp.matmul(x, weight, precision=settings.matmul_precision) + bias
-
-    for i, (weight, bias) in enumerate(parameters[:-1]):
-        y = activation(layer(x, weight, bias))
-        x = x + y if settings.skip and i > 0 else y
-    return layer(x, *parameters[-1])
+from pnde.models import Mechanics, Model
 
 
 def ambient_velocity(
@@ -88,6 +29,9 @@ def ambient_velocity(
 ) -> Float[Array, " n"]:
     """The unconstrained f̄(u, w, p): the network sees normalised states, inputs and parameters, and gives physical
     velocities (Appendix F.3)."""
+    if isinstance(parameters, dict):
+        force, inverse_masses = mechanics.acting(model, parameters, at, u)
+        return jnp.concatenate([u[u.shape[0] // 2 :], weigh(inverse_masses, force)])
     x = (u - model.mean.astype(u.dtype)) / model.std.astype(u.dtype)
     half = u.shape[0] // 2
     if model.features == "angles":
@@ -101,7 +45,7 @@ def ambient_velocity(
         v = v * model.speed.astype(u.dtype)
     if model.order == 2:
         v = jnp.concatenate([u[half:], v])
-    if model.physics is None:
+    if model.physics is None or isinstance(model.physics, Mechanics):
         return v
     known = arguments_of(model.physics, "the physics").call(model.physics, u, at)
     return v + (jnp.stack(known) if isinstance(known, tuple | list) else known)
@@ -117,6 +61,8 @@ def velocity(
     """u̇ of one state `(n,)` at an instant, or of a batch `(B, n)` at as many."""
     if u.ndim == 2:
         return jax.vmap(partial(velocity, model, parameters))(at, u, c)
+    if isinstance(parameters, dict) and model.config.method == "pnde":
+        return _held(model, parameters, at, u)
     v = ambient_velocity(model, parameters, at, u)
     if model.config.method == "nde":
         return v
@@ -129,7 +75,10 @@ def condition_of(
 ) -> Float[Array, ""]:
     """The `projection.condition` of the factor with which the velocity at u is projected, or of another method's."""
     assert model.constraint is not None
-    G, W = jacobian(model.constraint, u, at), inverse_metric(model.metric, u)
+    if model.mechanical and model.config.method == "pnde":
+        G, W = rates(model.constraint, u, at), None
+    else:
+        G, W = jacobian(model.constraint, u, at), inverse_metric(model.metric, u)
     return condition(factorise(G, W, method or model.config.projection.method))
 
 
@@ -137,6 +86,15 @@ def error_as(constraint: Constraint, metric: Any, method: str) -> str:
     """The method whose rounding errors a projection has: elimination along branches is like QR."""
     along_branches = getattr(constraint.structure, "saddle_point", None) is not None
     return "qr" if method == "cholesky" and along_branches and np.ndim(metric) < 2 else method
+
+
+def _held(model, parameters, at, u):
+    """Accelerations by Gauss's principle, in the metric of the masses; velocities are those of the state."""
+    force, inverse_masses = mechanics.acting(model, parameters, at, u)
+    a = weigh(inverse_masses, force)
+    u, method = after(a, u), model.config.projection.method
+    a = project_acceleration(model.constraint, at, u, a, inverse_masses, method)
+    return jnp.concatenate([u[u.shape[0] // 2 :], a])
 
 
 def _projected(model, at, u, v, c):

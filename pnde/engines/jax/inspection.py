@@ -25,7 +25,7 @@ from jax.experimental import checkify
 from pnde.errors import ConfigError, ConstraintError, PndeError
 from pnde.laws import Constraint, Instant
 from pnde.laws.signature import Arguments, Role, arguments_of
-from pnde.models import Model
+from pnde.models import Mechanics, Model
 
 # What NumPy and JAX call an index outside of an array.
 _OUTSIDE = re.compile(r"index (-?\d+) is out of bounds for axis \d+ with size (\d+)")
@@ -63,9 +63,48 @@ def inspect_model(model: Model) -> None:
         return
     n = len(model.states)
     vector, matrix = (n,), (n, n)
-    _inspect_part("physics", model.physics, model, [vector], frozenset({"t", "w", "p"}))
     _inspect_part("metric", model.metric, model, [vector, matrix], frozenset())
+    if isinstance(model.physics, Mechanics):
+        _inspect_mechanics(model.physics, model)
+    else:
+        _inspect_part("physics", model.physics, model, [vector], frozenset({"t", "w", "p"}))
+    if model.mechanical and model.config.method == "pnde":
+        _inspect_rates(model)
     _inspected[model] = set()
+
+
+def _inspect_mechanics(known: Mechanics, model: Model) -> None:
+    half = model.outputs
+    vector, matrix = (half,), (half, half)
+    of_trajectory: frozenset[Role] = frozenset({"p"})
+    q = model.mean[:half]
+    _inspect_part("masses", known.masses, model, [vector, matrix], of_trajectory, q)
+    _inspect_part("potential", known.potential, model, [()], of_trajectory, q)
+    _inspect_part("dissipation", known.dissipation, model, [vector, matrix], of_trajectory, q)
+    _inspect_part("forces", known.forces, model, [vector], frozenset({"t", "w", "p"}))
+
+
+def _inspect_rates(model: Model) -> None:
+    """Whether the rows that hold accelerations tell about velocities.
+
+    **Raises:** `pnde.errors.ConstraintError` naming the first that does not.
+    """
+    law, half = model.constraint, model.outputs
+    assert law is not None
+    at = jax.tree.map(jnp.asarray, _usual_instant(model))
+    away = np.random.default_rng(0).normal(size=(3, 2 * half)) * model.std + model.mean
+
+    def slopes(u):
+        return jax.jacfwd(lambda v: law.value(jnp.concatenate([u[:half], v]), at))(u[half:])
+
+    found = np.abs(jax.vmap(slopes)(jnp.asarray(away))).max(axis=(0, 2))
+    rows = law.velocity_rows(len(found))
+    still = rows[found[rows] == 0]
+    if still.size:
+        raise ConstraintError(
+            f"the row {law.row_names(len(found))[still[0]]!r} of the law {law.label!r} is one of positions "
+            'alone, which holds no acceleration: with network.form = "mechanical" state it as pnde.Holonomic'
+        )
 
 
 def _inspect_part(
@@ -74,16 +113,20 @@ def _inspect_part(
     model: Model,
     shapes: list[tuple[int, ...]],
     allowed: frozenset[Role],
+    x: np.ndarray | None = None,
 ) -> None:
+    """Try a function of the state on the mean, or one of anything else on `x`."""
     if not callable(function):
         return
+    x = model.mean if x is None else x
     what = f"the {kind} {getattr(function, '__name__', type(function).__name__)!r}"
     arguments = arguments_of(function, what, allowed)
-    outcome = inspect_function(what, function, arguments, model.mean, _usual_instant(model))
+    outcome = inspect_function(what, function, arguments, x, _usual_instant(model))
     if outcome.shape not in shapes:
         wanted = " or ".join(str(shape) for shape in shapes)
         raise ConfigError(
-            f"{what} returns an array of shape {outcome.shape} instead of {wanted} for the {len(model.mean)} states"
+            f"{what} returns an array of shape {outcome.shape} instead of {wanted} for {len(x)} "
+            + ("states" if len(x) == len(model.mean) else "positions")
         )
     if outcome.dtype.kind not in "iuf":
         raise ConfigError(f"{what} returns {outcome.dtype} instead of real numbers")

@@ -107,7 +107,9 @@ def solve_storing(
 def slot_bytes(model: Model, u: Array) -> int:
     """What the derivative of one step needs of a batch `(B, ...)`: of each evaluation, activations and their slopes."""
     evaluations = SOLVERS[model.config.solver.solver].tableau.num_stages
-    return 2 * evaluations * u.shape[0] * sum(model.layer_sizes) * u.dtype.itemsize
+    # Of a potential the forward pass, its gradient, and what the derivatives of both need.
+    passes = 6 if model.mechanical else 2
+    return passes * evaluations * u.shape[0] * sum(model.layer_sizes) * u.dtype.itemsize
 
 
 def _factor_bytes(model: Model, u: Array) -> int:

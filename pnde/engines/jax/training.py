@@ -276,7 +276,7 @@ def _restored(
         raise RunError(
             f"the checkpoint does not fit the model: {min(odd)!r} is not what the optimiser has"
         )
-    dtype = fresh.mu[0][0].dtype
+    dtype = jax.tree.leaves(fresh.mu)[0].dtype
 
     def moment(name: str) -> fields.Parameters:
         return fields.parameters({key: state[f"{name}.{key}"] for key in like[name]}, dtype)

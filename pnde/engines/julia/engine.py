@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Training, Trajectories
+from pnde.engines import Batch, Mechanical, Training, Trajectories
 from pnde.engines.julia.arrays import has_card, to_julia, to_python, trajectories_of
 from pnde.engines.julia.laws import check_undriven, has_twin, julia_law
 from pnde.engines.julia.models import (
+    check_form,
     flat,
     julia_metric,
     julia_model,
@@ -53,6 +54,7 @@ class JuliaEngine:
                 'the julia engine cannot train with solver.solver = "kvaerno5": it stores the steps of explicit '
                 'methods alone; use "tsit5" or "dopri8", or engine="jax"'
             )
+        check_form(config)
         if config.network.matmul_precision != "highest":
             raise ConfigError(
                 'network.matmul_precision is a setting of engine="jax"; in Julia, CUDA.math_mode! sets that of a GPU'
@@ -154,6 +156,10 @@ class JuliaEngine:
         the_model = julia_model(model, "float64", card)
         with julia() as jl:
             return to_python(jl.velocity(the_model, *arrays))
+
+    def mechanics(self, model: Model, weights: Weights, u: np.ndarray, at: Instant) -> Mechanical:
+        check_form(model.config)
+        raise AssertionError("only a mechanical model has masses")
 
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pnde.config import SolverConfig
+from pnde.config import Config, SolverConfig
 from pnde.engines.julia.arrays import has_card, to_julia
 from pnde.engines.julia.laws import check_undriven, is_network, julia_function, julia_law
 from pnde.engines.julia.session import julia
@@ -24,6 +24,7 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
     made = _models.setdefault(model, {})
     if (dtype, card) not in made:
         config, n = model.config, len(model.states)
+        check_form(config)
         check_undriven("the model", "w" * bool(model.inputs) + "p" * bool(model.parameters))
         law = None if model.constraint is None else julia_law(model.constraint, n)
         metric, physics = julia_metric(model.metric, n), model.physics
@@ -51,6 +52,17 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
                 physics=physics,
             )
     return made[dtype, card]
+
+
+def check_form(config: Config) -> None:
+    """Whether this engine has the form of the network.
+
+    **Raises:** `pnde.errors.ConfigError` if not.
+    """
+    if config.network.form == "mechanical":
+        raise ConfigError(
+            'the julia engine does not have network.form = "mechanical" yet: use engine="jax"'
+        )
 
 
 def on_card(model: Model, solver: str = "tsit5") -> bool:

@@ -47,7 +47,7 @@ class RodsJacobian(AbstractJacobian):
         return cls(link=differences[:2], rate=differences[2:])
 
     def apply(self, w):
-        differences = _difference(w.reshape(4, -1))
+        differences = difference(w.reshape(4, -1))
         position, velocity = differences[:2], differences[2:]
         return jnp.concatenate(
             [
@@ -59,7 +59,7 @@ class RodsJacobian(AbstractJacobian):
     def transpose_apply(self, y):
         length, rate = (row[None, :] for row in y.reshape(2, -1))
         on_links = jnp.concatenate([2 * self.link * length + self.rate * rate, self.link * rate])
-        return (on_links - _next(on_links)).reshape(-1)
+        return (on_links - following(on_links)).reshape(-1)
 
     def factorise(self, W: InverseMetric, method: str) -> AbstractFactor:
         if method == "cholesky" and (W is None or W.ndim == 1):
@@ -86,9 +86,9 @@ class RodsFactor(MeasuredFactor):
 
     @classmethod
     def of(cls, G: RodsJacobian, W: Float[Array, " n"] | None) -> RodsFactor:
-        here, behind = (G.link, G.rate), (_previous(G.link), _previous(G.rate))
+        here, behind = (G.link, G.rate), (previous(G.link), previous(G.rate))
         weights = jnp.ones((4, G.link.shape[1]), G.link.dtype) if W is None else W.reshape(4, -1)
-        shared = _previous(weights)
+        shared = previous(weights)
         # A link moves with the bobs at both its ends, but for the first, which hangs on a point at rest. It shares the
         # first of them with the link before.
         a, b, _, c = _block(here, here, weights + shared)
@@ -170,14 +170,14 @@ def _block(
     )
 
 
-def _difference(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
+def difference(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
     """D x, from the link before (or the point at rest) to each."""
-    return x - _previous(x)
+    return x - previous(x)
 
 
-def _previous(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
+def previous(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
     return jnp.pad(x[:, :-1], ((0, 0), (1, 0)))
 
 
-def _next(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
+def following(x: Float[Array, "k N"]) -> Float[Array, "k N"]:
     return jnp.pad(x[:, 1:], ((0, 0), (0, 1)))
