@@ -38,7 +38,8 @@ def initial_weights(model: Model, seed: int) -> Weights:
             weights[f"{name}.{i}.weight"] = 0 * weight if silent else weight
             weights[f"{name}.{i}.bias"] = 0 * bias if silent else bias
     for name, shape in _constants(model).items():
-        weights[name] = 0.1 * np.eye(*shape) if name == "dissipation.factor" else np.zeros(shape)
+        factor = name == "dissipation.factor"
+        weights[name] = 0.1 * np.eye(shape[0]) if factor else np.zeros(shape)
     return weights
 
 

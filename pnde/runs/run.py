@@ -20,6 +20,7 @@ from pnde.laws.projecting import onto_manifold
 from pnde.metrics import table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
+from pnde.runs.mechanics import constant_part, mechanics
 from pnde.runs.new_folder import new_folder
 from pnde.runs.record import Record, data_record
 from pnde.training import EpochRow
@@ -143,6 +144,52 @@ class Run:
         if truth.sizes["time"] > 1:
             rows |= forecasts.straight_lines(self.data, truth)
         return table(rows, at=at)
+
+    def mechanics(self, u: Any = None) -> xr.Dataset:
+        """What a mechanical model has learned (`network.form = "mechanical"`), at states.
+
+        **Arguments:**
+
+        - `u`: a data set or forecast, or an array `(..., n)`, physical units; the run's test split by default.
+
+        **Returns:** a data set with `kinetic`, `potential` and `energy`, `(trajectory, time)` or of the shape of the
+        array, `masses` and `dissipation` with two axes more. Where nothing of a model is known, only the ratios of
+        masses and forces are seen in data; its masses have the geometric mean 1.
+
+        **Raises:** `pnde.errors.ConfigError` for a model of another form.
+        """
+        if isinstance(u, np.ndarray | list | tuple):
+            states = np.asarray(u, dtype=float)
+            if not states.ndim or states.shape[-1] != len(self.model.states):
+                raise DataError(
+                    f"states have the shape (..., {len(self.model.states)}) for {', '.join(self.model.states)}, not "
+                    f"{states.shape}"
+                )
+            return mechanics(self._engine, self.model, self.weights, states, None)
+        ds = self._initial(u, None).transpose("trajectory", "time", ...)
+        conditions, states = Conditions.of(ds), ds["u"].values
+        out = mechanics(self._engine, self.model, self.weights, states, conditions)
+        out = out.rename(axis_0="trajectory", axis_1="time")
+        kept = {k: ds[k] for k in ("trajectory", "time", "t") if k in ds.variables}
+        return out.assign(kept)
+
+    def energy(self, u: Any = None) -> xr.DataArray:
+        """The energy, kinetic and potential, that a mechanical model has learned; see `mechanics`."""
+        return self.mechanics(u)["energy"]
+
+    @property
+    def masses(self) -> xr.DataArray:
+        """The masses of a mechanical model, `(n/2,)` or `(n/2, n/2)`, if they are constant; see `mechanics`."""
+        return self._constant("masses")
+
+    @property
+    def dissipation(self) -> xr.DataArray:
+        """A of the friction -A q̇ of a mechanical model, `(n/2, n/2)`, if it is constant; see `mechanics`."""
+        return self._constant("dissipation")
+
+    def _constant(self, name: str) -> xr.DataArray:
+        parts = self.mechanics(self.data.isel(trajectory=[0], time=[0]))
+        return constant_part(self.model, name, parts[name][0, 0])
 
     def save(self, path: str | Path) -> Path:
         """Write the run folder, its data included.

@@ -14,7 +14,7 @@ from pnde.engines.julia.laws import check_undriven, is_network, julia_function, 
 from pnde.engines.julia.session import julia
 from pnde.errors import ConfigError
 from pnde.laws.signature import arguments_of
-from pnde.models import Model, Weights
+from pnde.models import Mechanics, Model, Weights
 
 _models: weakref.WeakKeyDictionary[Model, dict[tuple[str, bool], Any]] = weakref.WeakKeyDictionary()
 
@@ -28,7 +28,7 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
         check_undriven("the model", "w" * bool(model.inputs) + "p" * bool(model.parameters))
         law = None if model.constraint is None else julia_law(model.constraint, n)
         metric, physics = julia_metric(model.metric, n), model.physics
-        if physics is not None:
+        if physics is not None and not isinstance(physics, Mechanics):
             if arguments_of(physics, "the physics").roles:
                 raise ConfigError(
                     'in the julia engine, physics is a function of the state alone: use engine="jax"'

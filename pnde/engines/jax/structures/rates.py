@@ -73,7 +73,7 @@ class RatesFactor(MeasuredFactor):
             eliminate, jnp.zeros_like(own[0]), (own, coupling), unroll=_unrolled(own)
         )
         pivots = 1 / (own * inverse**2)
-        return cls(inverse, before, rcond=jnp.min(pivots) / jnp.max(pivots))
+        return cls(inverse=inverse, before=before, rcond=jnp.min(pivots) / jnp.max(pivots))
 
     def solve(self, b):
         def forward(y, row):
