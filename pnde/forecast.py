@@ -52,7 +52,8 @@ def forecast(
     - `truth`: where the initial states are from, with labels, units, and later samples to compare with.
 
     **Returns:** a data set in the standard layout with `status`, `steps`, `evaluations`; `constraint_error` for a
-    model with a law; `state_error` where `truth` has more than the initial states.
+    model with a law; `energy`, the learned one, for a mechanical model; `state_error` where `truth` has more than the
+    initial states.
 
     **Raises:** `pnde.errors.ConfigError` for more samples than memory could hold; `pnde.errors.ConstraintError` if an
     initial state is off the manifold; `pnde.errors.SolveError` if a trajectory fails and `on_failure` is `"raise"`.
@@ -87,6 +88,8 @@ def forecast(
         c = solution.c if solution.c is not None else c[:, None]
         errors = _off_manifold(engine, law, u, times, c, conditions)
         out["constraint_error"] = (("trajectory", "time"), errors)
+    if model.mechanical:
+        out["energy"] = (("trajectory", "time"), _energies(engine, model, weights, u, conditions))
     out["status"] = ("trajectory", solution.status)
     out["steps"] = ("trajectory", solution.steps)
     out["evaluations"] = ("trajectory", solution.evaluations)
@@ -263,6 +266,22 @@ def _off_manifold(
             miss = h - np.broadcast_to(c[rows], (*inside.shape, c.shape[-1]))[inside]
             errors[rows][inside] = constraint_error(miss)
     return errors
+
+
+def _energies(
+    engine: Engine, model: Model, weights: Weights, u: np.ndarray, conditions: Conditions
+) -> np.ndarray:
+    """The learned energy `(B, T)`, NaN where the state `(B, T, n)` is; so many trajectories at a time that memory stays
+    flat."""
+    energies = np.full(u.shape[:2], np.nan)
+    size = max(1, _BLOCK // (u.shape[1] * u.shape[2] ** 2))
+    for first in range(0, len(u), size):
+        rows = slice(first, first + size)
+        inside = np.isfinite(u[rows]).all(axis=-1)
+        at = Conditions(p=conditions.p).rows(np.arange(len(u))[rows]).at(np.zeros(inside.shape))
+        found = engine.mechanics(model, weights, u[rows][inside], at.pick(inside))
+        energies[rows][inside] = found.kinetic + found.potential
+    return energies
 
 
 def _filled(times: np.ndarray) -> np.ndarray:

@@ -12,6 +12,8 @@ import xarray as xr
 from pnde.data import state_index, time_label, time_matrix
 from pnde.errors import DataError
 
+# The relative state error up to which a forecast is valid.
+VALID = 0.1
 # A target smaller than this, relative to what unrelated states give, is no scale to measure by.
 SMALL_TARGET = 1e-2
 
@@ -45,9 +47,54 @@ def state_error(truth: Any, u: Any) -> Any:
     return np.where(difference == 0, 0.0, ratio)
 
 
+def valid_time(forecast: xr.Dataset, threshold: float = VALID) -> xr.DataArray:
+    """For how long each trajectory of a forecast is good: until its state error passes `threshold`.
+
+    It is what a forecast of a chaotic system can be asked for: errors of such a system grow to the
+    size of its motion, whatever the model.
+
+    **Arguments:**
+
+    - `forecast`: with ``state_error``.
+    - `threshold`: of the relative state error; 0.1 by default.
+
+    **Returns:** times since the start ``(trajectory,)``: of the first sample whose error is above
+    the threshold, or that a failed trajectory does not have; of the last sample, where there is
+    no such; NaN where no error is known.
+    """
+    errors = forecast["state_error"].transpose("trajectory", "time").values
+    times = time_matrix(forecast)
+    u = forecast["u"].transpose("trajectory", "time", "state").values
+    known = np.isfinite(times) & ~np.isnan(errors)
+    lost = np.isfinite(times) & ~np.isfinite(u).all(axis=-1)
+    over = (known & (errors > threshold)) | lost
+    first = np.where(over.any(axis=1), over.argmax(axis=1), _last(known | lost))
+    valid = times[np.arange(len(times)), first] - times[:, 0]
+    valid = np.where(known.any(axis=1), valid, np.nan)
+    coordinates = {k: forecast[k] for k in ("trajectory", "split") if k in forecast.coords}
+    return xr.DataArray(valid, coordinates, ("trajectory",), name="valid_time")
+
+
 def constraint_error(g: Any) -> np.ndarray:
     """Constraint error ‖g(û)‖₂ of `g` = h − c ``(..., m)``, for each trajectory and time."""
     return np.linalg.norm(np.asarray(g, np.float64), axis=-1)
+
+
+def energy_rise(forecast: xr.Dataset) -> xr.DataArray:
+    """By how much the learned ``energy`` of each trajectory of a mechanical model rises, at most.
+
+    Without inputs and known forces it cannot rise, but for the errors of the solver.
+
+    **Returns:** ``(trajectory,)``: the largest rise above a value that it had before, in the unit of
+    the energy.
+    """
+    energy = forecast["energy"].transpose("trajectory", "time")
+    values = energy.values
+    known = np.isfinite(values)
+    lowest = np.minimum.accumulate(np.where(known, values, np.inf), axis=1)
+    rise = np.where(known, values - lowest, 0.0).max(axis=1)
+    coordinates = {k: forecast[k] for k in ("trajectory", "split") if k in forecast.coords}
+    return xr.DataArray(rise, coordinates, ("trajectory",), name="energy_rise")
 
 
 def matching(truth: xr.Dataset, forecast: xr.Dataset) -> np.ndarray:
@@ -87,6 +134,9 @@ def table(
 
     - ``state error (t = 25 s)``, one for each time: mean over the trajectories that have a sample
       there;
+    - ``valid time, median (s)``, ``valid time, 25 % (s)`` and ``valid time, 75 % (s)``: quartiles
+      over the trajectories of how long the state error stays below 0.1, see `valid_time`; at most
+      the length of the forecast;
     - ``constraint error, mean`` and ``constraint error, max``: over all trajectories and times;
     - ``failed`` and ``trajectories``: how many did not reach the end, of how many;
     - ``train time (s)``, if any forecast has the attribute ``train_seconds``.
@@ -107,6 +157,8 @@ def table(
         for t in times:
             label = f"state error (t = {t:g}{' ' if unit else ''}{unit})"
             row[label] = _mean_at(forecast, t, name)
+        if any("state_error" in other for other in forecasts.values()):
+            row |= _valid_times(forecast, f" ({unit})" if unit else "")
         errors = forecast["constraint_error"].values if "constraint_error" in forecast else np.nan
         row["constraint error, mean"] = _mean(errors)
         row["constraint error, max"] = np.max(errors, where=np.isfinite(errors), initial=-1.0)
@@ -250,6 +302,19 @@ def _last_known(forecast: xr.Dataset) -> float | None:
         return None
     known = np.isfinite(forecast["state_error"].transpose("trajectory", "time").values)
     return float(time_matrix(forecast)[known].max()) if known.any() else None
+
+
+def _valid_times(forecast: xr.Dataset, unit: str) -> dict[str, float]:
+    valid = np.full(1, np.nan) if "state_error" not in forecast else valid_time(forecast).values
+    valid = valid[np.isfinite(valid)]
+    quartiles = np.quantile(valid, [0.5, 0.25, 0.75]) if len(valid) else np.full(3, np.nan)
+    names = ("median", "25 %", "75 %")
+    return {f"valid time, {name}{unit}": float(t) for name, t in zip(names, quartiles, strict=True)}
+
+
+def _last(known: np.ndarray) -> np.ndarray:
+    """The last true column of each row `(rows, columns)`."""
+    return known.shape[1] - 1 - known[:, ::-1].argmax(axis=1)
 
 
 def _mean_at(forecast: xr.Dataset, t: float, name: str) -> float:

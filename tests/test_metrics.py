@@ -15,6 +15,7 @@ from pnde.metrics import (
     state_error,
     table,
     unrelated_states,
+    valid_time,
 )
 
 TIMES = 0.5 * np.arange(5)
@@ -90,6 +91,28 @@ def test_table():
         DataError, match="'PNDE' runs from 0 to 2; there is no state error at t = 3"
     ):
         table({"PNDE": forecast()}, at=3)
+
+
+def test_valid_time():
+    ds = forecast(labels=(0, 1, 2, 3), scale=1.0)
+    ds["state_error"][0, 3:] = 0.2  # t = 1.5 is the first sample above 0.1
+    ds["state_error"][1, 1] = np.nan  # the truth has no sample there
+    ds["u"][2, 2:] = ds["state_error"][2, 2:] = np.nan  # it fails after t = 0.5
+    ds["state_error"][3] = np.nan
+    np.testing.assert_array_equal(valid_time(ds), [1.5, 2.0, 1.0, np.nan])
+    np.testing.assert_array_equal(valid_time(ds, 0.3)[0], 2.0)
+    row = table({"NDE": ds}).loc["NDE"]
+    assert row["valid time, median (s)"] == 1.5
+    assert row["valid time, 25 % (s)"] == 1.25
+    assert row["valid time, 75 % (s)"] == 1.75
+
+
+def test_valid_time_of_own_times():
+    times = [1 + np.arange(4.0), np.array([5.0, 6, 8])]
+    ds = make_dataset([np.ones((4, 1)), np.ones((3, 1))], times)
+    errors = np.array([[0, 0, 0.2, 0.2], [0, 0, 0, np.nan]])
+    ds["state_error"] = ("trajectory", "time"), errors
+    np.testing.assert_array_equal(valid_time(ds), [2.0, 3.0])
 
 
 def test_failed_trajectories_are_counted():

@@ -99,7 +99,7 @@ class Run:
         - `jumps`: times at which inputs that are an array or a function jump; the value at one is that after it.
 
         **Returns:** a data set in the standard layout with `status`, `steps`, `evaluations`; `constraint_error` for a
-        model with a law; `state_error` where `initial` has the truth.
+        model with a law; `energy` for a mechanical model; `state_error` where `initial` has the truth.
 
         **Raises:** `pnde.errors.ConstraintError` if an initial state is off the manifold; `pnde.errors.DataError` if
         inputs or parameters are missing or end too early; `pnde.errors.ConfigError` for times that make no forecast, or
