@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-import pnde
 from pnde.config import Config
 from pnde.data import (
     Normaliser,
@@ -48,6 +46,7 @@ from pnde.runs.record import (
     find_data,
     name_of,
 )
+from pnde.runs.report import report_of
 from pnde.runs.run import Run, rows_of
 from pnde.systems import law_for, system_of
 from pnde.training import (
@@ -206,7 +205,7 @@ def load(
         check_fits(progress, model)
         logger.warning("%s: training is not complete; pnde resume goes on with it", path)
         weights, history = progress.best_weights, progress.history
-        report = _report(running, model, progress, complete=False)
+        report = report_of(running, model, progress, complete=False)
     source = "given" if record.law is None else record.law.source
     return Run(model, weights, history, report, ds, running, source)
 
@@ -311,7 +310,7 @@ class _Training:
             self._model,
             done.best_weights,
             done.history,
-            _report(self._engine, self._model, done, complete=True),
+            report_of(self._engine, self._model, done, complete=True),
             self._ds,
             self._engine,
             self._law_source,
@@ -386,20 +385,3 @@ def _split(ds: xr.Dataset, config: Config) -> xr.Dataset:
     if all(share >= 1 and float(share).is_integer() for share in shares):
         return split_data(ds, *(int(share) for share in shares))
     return split_data(ds, *shares)
-
-
-def _report(engine: Engine, model: Model, progress: Progress, complete: bool) -> dict[str, Any]:
-    return {
-        "pnde": pnde.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "platform": platform.platform(),
-        "engine": engine.name,
-        "engine_versions": engine.status(),
-        "method": model.config.method,
-        "seed": model.config.seed,
-        "complete": complete,
-        "train_seconds": sum(row.seconds for row in progress.history),
-        "best_loss": progress.best_loss,
-        "best_epoch": progress.best_epoch,
-    }

@@ -55,10 +55,10 @@ def mechanics(
     return out.assign(energy=out["kinetic"] + out["potential"])
 
 
-def constant_part(model: Model, name: str, values: xr.DataArray) -> xr.DataArray:
-    """Masses or dissipation of one state, if they are the same at all: the diagonal, where there is nothing beside it.
+def check_constant(model: Model, name: str) -> None:
+    """Whether masses or dissipation are the same at all states.
 
-    **Raises:** `pnde.errors.ConfigError` if they depend on the state.
+    **Raises:** `pnde.errors.ConfigError` if not.
     """
     known = getattr(model.physics, name) if isinstance(model.physics, Mechanics) else None
     learned = name == "dissipation" or known is None
@@ -66,7 +66,11 @@ def constant_part(model: Model, name: str, values: xr.DataArray) -> xr.DataArray
         raise ConfigError(
             f"the {name} of this model depend on the positions: run.mechanics(u) gives them at states of yours"
         )
-    diagonal: Any = np.diagonal(values.values)
-    if not np.array_equal(np.diag(diagonal), values.values):
-        return values
-    return xr.DataArray(diagonal, {"position": values["position"]}, ("position",), name)
+
+
+def compact(matrix: xr.DataArray) -> xr.DataArray:
+    """The diagonal of a matrix that has nothing beside it, or the matrix."""
+    diagonal: Any = np.diagonal(matrix.values)
+    if not np.array_equal(np.diag(diagonal), matrix.values):
+        return matrix
+    return xr.DataArray(diagonal, {"position": matrix["position"]}, ("position",), matrix.name)

@@ -20,7 +20,7 @@ from pnde.laws.projecting import onto_manifold
 from pnde.metrics import table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
-from pnde.runs.mechanics import constant_part, mechanics
+from pnde.runs.mechanics import check_constant, compact, mechanics
 from pnde.runs.new_folder import new_folder
 from pnde.runs.record import Record, data_record
 from pnde.training import EpochRow
@@ -188,8 +188,9 @@ class Run:
         return self._constant("dissipation")
 
     def _constant(self, name: str) -> xr.DataArray:
-        parts = self.mechanics(self.data.isel(trajectory=[0], time=[0]))
-        return constant_part(self.model, name, parts[name][0, 0])
+        if self.model.mechanical:
+            check_constant(self.model, name)
+        return compact(self.mechanics(self.data.isel(trajectory=[0]))[name][0, 0])
 
     def save(self, path: str | Path) -> Path:
         """Write the run folder, its data included.

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.structures.dense import DenseJacobian
-from pnde.engines.jax.structures.jacobian import AbstractJacobian, InverseMetric
+from pnde.engines.jax.structures.jacobian import AbstractJacobian
 from pnde.laws import Constraint, Instant
 
 
@@ -29,7 +29,7 @@ def project_acceleration(
     at: Instant,
     u: Float[Array, " n"],
     a: Float[Array, " half"],
-    W: InverseMetric,
+    W: Float[Array, " half"] | Float[Array, "half half"],
     method: str,
 ) -> Float[Array, " half"]:
     """The acceleration nearest to `a`, in the metric of the masses W⁻¹, with which the law is kept.

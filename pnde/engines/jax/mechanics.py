@@ -25,17 +25,19 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.networks import layers_of, network
-from pnde.engines.jax.structures.jacobian import InverseMetric, weigh
+from pnde.engines.jax.structures.jacobian import weigh
 from pnde.laws import Instant
 from pnde.laws.signature import arguments_of
 from pnde.models import Mechanics, Model
 
 Arrays = dict[str, Array]
+Matrix = Float[Array, " half"] | Float[Array, "half half"]
+"""A diagonal, or a matrix."""
 
 
 def acting(
     model: Model, arrays: Arrays, at: Instant, u: Float[Array, " n"]
-) -> tuple[Float[Array, " half"], InverseMetric]:
+) -> tuple[Float[Array, " half"], Matrix]:
     """The sum of all forces, those of inertia included, and W = M⁻¹ `(n/2,)` or `(n/2, n/2)`.
 
     The free acceleration is W times the force.
@@ -73,10 +75,8 @@ def potential(
     return learned if known is None else learned + _evaluated(known, "potential", q, at)
 
 
-def masses(
-    model: Model, arrays: Arrays, at: Instant, q: Float[Array, " half"]
-) -> Float[Array, " half"] | Float[Array, "half half"]:
-    """M: a diagonal or a matrix."""
+def masses(model: Model, arrays: Arrays, at: Instant, q: Float[Array, " half"]) -> Matrix:
+    """M"""
     known = _known(model, "masses")
     if known is not None:
         return _evaluated(known, "masses", q, at)
