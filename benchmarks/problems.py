@@ -104,5 +104,5 @@ def _problem(
         features=system.features,
     )
     batches = batches_of(engine, model, data)
-    model = dataclasses.replace(model, speed=output_speed(model, scale, batches))
+    model = dataclasses.replace(model, speed=output_speed(engine, model, scale, batches))
     return Problem(label, model, initial_weights(model, config.seed), batches.train[0])

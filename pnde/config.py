@@ -30,10 +30,11 @@ class Section(BaseModel):
 class NetworkConfig(Section):
     """The multilayer perceptron (paper, Table IV), and what it gives."""
 
-    form: Literal["mlp", "mechanical"] = Field(
+    form: Literal["mlp", "skew-gradient", "mechanical"] = Field(
         "mlp",
-        description="what the network gives: the velocity, or of a second-order system the acceleration; mechanical: "
-        "the potential of such a system, whose masses and dissipation are learned beside it",
+        description="what the network gives: the velocity, or of a second-order system the acceleration; "
+        "skew-gradient: the matrix A = -Aᵀ of the velocity A ∇h, for a law of one row h; mechanical: the potential of "
+        "a second-order system, whose masses and dissipation are learned beside it",
     )
     masses: Literal["diagonal", "matrix", "state"] = Field(
         "diagonal",

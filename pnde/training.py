@@ -159,14 +159,30 @@ def _batch(
     )
 
 
-def output_speed(model: Model, scale: Normaliser, batches: Batches) -> np.ndarray:
-    """What the network's outputs are multiples of, `(outputs,)`: the speeds of the data.
+def output_speed(engine: Engine, model: Model, scale: Normaliser, batches: Batches) -> np.ndarray:
+    """What the network's outputs are multiples of, `Model.speed`: the speeds of the data.
 
     In stiff data the speed of a brief start would take the slow rest far away within a segment, so it is no more than a
     spread in the time of the longest one.
     """
     longest = max(float(batch.grid[..., -1].max()) for batch in batches.train)
-    return np.minimum(scale.speed, scale.std / longest)[-model.outputs :]
+    speed = np.minimum(scale.speed, scale.std / longest)[-model.outputs :]
+    if model.config.network.form != "skew-gradient":
+        return speed
+    rate = float(np.mean(speed / scale.std))
+    return scale.std * np.sqrt(rate / _change_in_a_spread(engine, model, batches.train[0]))
+
+
+def _change_in_a_spread(engine: Engine, model: Model, batch: Batch) -> float:
+    """How much a law of one row changes, to first order, where each state changes by its spread."""
+    law, u, ease = model.constraint, batch.u[:, 0], 1e-4
+    assert law is not None
+    at = batch.conditions.at(np.zeros(len(u)))._replace(t=batch.start)
+    h = engine.law(law, u, at)
+    steps = ease * np.diag(model.std)
+    slopes = np.stack([(engine.law(law, u + step, at) - h)[:, 0] / ease for step in steps])
+    change = float(np.sqrt(np.nanmean(np.sum(slopes**2, axis=0))))
+    return change or 1.0
 
 
 def epochs_for(optimiser: OptimiserConfig, batches: Batches) -> int:

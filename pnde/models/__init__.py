@@ -4,6 +4,7 @@ from pnde.models.kind import ModelKind
 from pnde.models.mechanics import Mechanics, check_mechanics
 from pnde.models.metric import checked_metric, default_metric
 from pnde.models.model import Model
+from pnde.models.skew_gradient import check_skew_gradient
 from pnde.models.weights import Weights, check_weights, initial_weights
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "ModelKind",
     "Weights",
     "check_mechanics",
+    "check_skew_gradient",
     "check_weights",
     "checked_metric",
     "default_metric",

@@ -9,19 +9,19 @@ from pnde.errors import ConfigError, nearest
 
 Method = Literal["nde", "snde", "pnde"]
 Coordinates = Literal["given", "angular"]
-Form = Literal["mlp", "mechanical"]
+Form = Literal["mlp", "skew-gradient", "mechanical"]
 
-_ANGULAR, _MECHANICAL = "angular-", "mechanical-"
+_ANGULAR = "angular-"
 
 
 @dataclass(frozen=True)
 class ModelKind:
-    """Method, γ, coordinates and form of a model, under one name: `nde`, `snde:10`, `angular-nde`, `mechanical-pnde`.
+    """Method, γ, coordinates and form of a model, under one name: `snde:10`, `angular-nde`, `skew-gradient-pnde`.
 
     - `method`: `"nde"`, `"snde"` or `"pnde"` (paper, Eq. 1, 8 and 16).
     - `gamma`: γ of an SNDE; `None` for the others.
     - `coordinates`: `"angular"` for a pendulum that is learned in angles; else `"given"`.
-    - `form`: `"mechanical"` for a network that gives a potential; see `network.form` of `pnde.Config`.
+    - `form`: what the network gives; see `network.form` of `pnde.Config`.
     """
 
     method: Method
@@ -35,8 +35,9 @@ class ModelKind:
 
         **Raises:** `pnde.errors.ConfigError` if the name is not a method, or γ is missing or not a positive number.
         """
-        form: Form = "mechanical" if name.startswith(_MECHANICAL) else "mlp"
-        rest = name.removeprefix(_MECHANICAL)
+        forms: tuple[Form, ...] = get_args(Form)
+        form: Form = next((form for form in forms if name.startswith(f"{form}-")), "mlp")
+        rest = name.removeprefix(f"{form}-")
         coordinates: Coordinates = "angular" if rest.startswith(_ANGULAR) else "given"
         method, colon, gamma = rest.removeprefix(_ANGULAR).partition(":")
         known: tuple[Method, ...] = get_args(Method)
@@ -60,13 +61,13 @@ class ModelKind:
     def __str__(self) -> str:
         """The name that `parse` reads."""
         gamma = "" if self.gamma is None else f":{self.gamma:g}"
-        return f"{self._prefix}{self.method}{gamma}"
+        return "-".join((*self._adjectives, f"{self.method}{gamma}"))
 
     @property
     def label(self) -> str:
         """What tables and figures call it: `SNDE γ=10`, `mechanical PNDE`."""
         gamma = "" if self.gamma is None else f" γ={self.gamma:g}"
-        return f"{self._prefix.replace('-', ' ')}{self.method.upper()}{gamma}"
+        return " ".join((*self._adjectives, f"{self.method.upper()}{gamma}"))
 
     @property
     def slug(self) -> str:
@@ -81,6 +82,6 @@ class ModelKind:
         return out | ({} if self.form == "mlp" else {"network.form": self.form})
 
     @property
-    def _prefix(self) -> str:
-        form = _MECHANICAL if self.form == "mechanical" else ""
-        return form + (_ANGULAR if self.coordinates == "angular" else "")
+    def _adjectives(self) -> tuple[str, ...]:
+        form = () if self.form == "mlp" else (self.form,)
+        return (*form, "angular") if self.coordinates == "angular" else form

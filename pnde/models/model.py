@@ -22,8 +22,9 @@ class Model:
     - `config`: method, γ, network, projection, solvers.
     - `mean`, `std`: what the network's inputs are normalised by, `(n,)`, physical units (paper, Appendix F.3).
     - `constraint`: the law, bound to `states`; `None` for a model without one.
-    - `speed`: what the network's outputs are multiplied by, one for each, `(outputs,)`, physical units; `None` for
-        outputs that are physical themselves (the paper's).
+    - `speed`: what the network's outputs are multiplied by, one for each, `(outputs,)`, physical units; of a
+        skew-gradient form d `(n,)`, with A_ij = a_ij d_i d_j of the outputs a. `None` for outputs that are physical
+        themselves (the paper's).
     - `order`: 2 if u = (q, q̇) and the network gives accelerations, else 1.
     - `features`: `"state"`, the normalised state; or `"angles"`, for u = (θ, ω): sin θ, cos θ and normalised ω.
     - `metric`: M of the inner product vᵀMw: `None`, weights `(n,)`, a matrix `(n, n)`, or a function of u giving
@@ -66,7 +67,8 @@ class Model:
         inputs = n // 2 if self.mechanical else n
         inputs += n // 2 if self.features == "angles" else 0
         inputs += len(self.parameters) + (0 if self.mechanical else len(self.inputs))
-        return self.sizes(inputs, 1 if self.mechanical else self.outputs)
+        outputs = {"mlp": self.outputs, "skew-gradient": n * (n - 1) // 2, "mechanical": 1}
+        return self.sizes(inputs, outputs[self.config.network.form])
 
     def sizes(self, inputs: int, outputs: int) -> tuple[int, ...]:
         """Units from input to output of a network with the hidden layers of the configuration."""

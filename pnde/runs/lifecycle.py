@@ -21,7 +21,7 @@ from pnde.data import (
     split_data,
 )
 from pnde.engines import Engine, get
-from pnde.errors import ConfigError, RunError
+from pnde.errors import ConfigError, DataError, RunError
 from pnde.files import read_json
 from pnde.laws.conditions import check_given
 from pnde.laws.signature import arguments_of
@@ -29,6 +29,7 @@ from pnde.models import (
     Mechanics,
     Model,
     check_mechanics,
+    check_skew_gradient,
     check_weights,
     checked_metric,
     default_metric,
@@ -48,7 +49,7 @@ from pnde.runs.record import (
 )
 from pnde.runs.report import report_of
 from pnde.runs.run import Run, rows_of
-from pnde.systems import law_for, system_of
+from pnde.systems import System, law_for, names, system_of
 from pnde.training import (
     Batches,
     Progress,
@@ -117,6 +118,7 @@ def train(
         "interpolation": interpolation,
         "jumps": jumps,
     }
+    _check_no_system(data)
     ds, source = open_data(data, **roles), None
     # A pattern stands for several files; where columns have roles, the run keeps a copy that knows them.
     if not any(roles.values()) and isinstance(data, str | Path) and Path(data).is_file():
@@ -149,14 +151,16 @@ def train(
     if physics is not None and not isinstance(physics, Mechanics):
         what = f"the physics {name_of(physics)!r}"
         check_given(what, arguments_of(physics, what).roles, ds)
-    if model.order == 2:
-        check_velocities(ds)
     engine = get(config.engine)
     engine.check(config)
+    if config.network.form == "skew-gradient":
+        check_skew_gradient(model, rows_of(engine, model, ds))
+    if model.order == 2:
+        check_velocities(ds)
     batches = batches_of(engine, model, ds)
     model = _with_epochs(model, batches)
     if config.network.output == "speed":
-        model = replace(model, speed=output_speed(model, scale, batches))
+        model = replace(model, speed=output_speed(engine, model, scale, batches))
     weights = initial_weights(model, config.seed)
     begun = Progress(weights, weights)
     law_source = "given"
@@ -168,6 +172,15 @@ def train(
     path = Path(folder)
     with new_folder(path):
         return training.run(begun, path, source)
+
+
+def _check_no_system(data: Any) -> None:
+    name = data.name if isinstance(data, System) else data
+    if isinstance(data, System) or (isinstance(data, str) and data in names()):
+        raise DataError(
+            f"{name!r} is a system, which first gives data: pnde.train(pnde.systems.get({name!r}).simulate()); on the "
+            f"command line, pnde train {name} does both"
+        )
 
 
 def load(

@@ -125,6 +125,12 @@ def test_a_method_without_a_law(data):
     )
 
 
+@pytest.mark.parametrize("given", ["quartic", pnde.systems.quartic()])
+def test_a_system_is_no_data(given):
+    with pytest.raises(DataError, match=r"'quartic' is a system.*get\('quartic'\).simulate\(\)"):
+        pnde.train(given)
+
+
 def test_nothing_is_written_when_the_input_is_bad(data, tmp_path):
     with pytest.raises(DataError):
         pnde.train(data.isel(trajectory=[0]).drop_vars("split"), folder=tmp_path / "x", **SETTINGS)

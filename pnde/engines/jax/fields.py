@@ -18,6 +18,7 @@ from pnde.engines.jax.networks import parameters as parameters
 from pnde.engines.jax.networks import weights as weights
 from pnde.engines.jax.order import after
 from pnde.engines.jax.projection import condition, factorise, minimum_norm, project
+from pnde.engines.jax.skew_gradient import along_level_set
 from pnde.engines.jax.structures.jacobian import weigh
 from pnde.laws import Constraint, Instant
 from pnde.laws.signature import arguments_of
@@ -41,7 +42,9 @@ def ambient_velocity(
         conditions = conditions - model.condition_mean.astype(u.dtype)
         x = jnp.concatenate([x, conditions / model.condition_std.astype(u.dtype)])
     v = network(model, parameters, x)
-    if model.speed is not None:
+    if model.config.network.form == "skew-gradient":
+        v = along_level_set(model, v, at, u)
+    elif model.speed is not None:
         v = v * model.speed.astype(u.dtype)
     if model.order == 2:
         v = jnp.concatenate([u[half:], v])

@@ -59,9 +59,9 @@ def check_form(config: Config) -> None:
 
     **Raises:** `pnde.errors.ConfigError` if not.
     """
-    if config.network.form == "mechanical":
+    if config.network.form != "mlp":
         raise ConfigError(
-            'the julia engine does not have network.form = "mechanical" yet: use engine="jax"'
+            f'the julia engine does not have network.form = "{config.network.form}" yet: use engine="jax"'
         )
 
 
