@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pnde.data import Inputs, inputs_of, open_data, time_matrix
+from pnde.data import Inputs, as_inputs, inputs_of, open_data, time_matrix
 from pnde.errors import DataError, listed, nearest
 from pnde.laws import Conditions
 from pnde.models import Model
-from pnde.systems.input_tables import as_inputs
 
 # A function is followed to this part of its largest value; pieces shorter than this part of the whole are a jump.
 _EXACT, _SHORTEST = 1e-11, 1e-7

@@ -8,6 +8,7 @@ from ._angles import describe_jumps, unwrap, wrapped
 from ._attributes import table_of as attribute_table
 from ._completing import complete
 from ._differentiating import differentiate
+from ._input_tables import as_inputs
 from ._inputs import Inputs, Interpolation, inputs_of
 from ._interpolating import OntoManifold
 from ._layout import make_dataset, state_index, time_label, time_matrix
@@ -26,6 +27,7 @@ __all__ = [
     "Normaliser",
     "OntoManifold",
     "Segments",
+    "as_inputs",
     "assign_roles",
     "attribute_table",
     "check_velocities",

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pnde.data import Interpolation, inputs_of, open_data, time_matrix
+from pnde.data import Interpolation, as_inputs, inputs_of, open_data, time_matrix
 from pnde.errors import DataError, listed, nearest, shown
 from pnde.systems.base import Driving
 from pnde.systems.grid import PowerGrid
-from pnde.systems.input_tables import as_inputs
 
 _UNITS = {"P": "MW", "Q": "Mvar"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pnde.data import make_dataset, time_matrix
+from ._layout import make_dataset, time_matrix
 
 
 def as_inputs(
