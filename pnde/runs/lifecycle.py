@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,51 +12,40 @@ import xarray as xr
 
 from pnde.config import Config
 from pnde.data import (
-    Normaliser,
-    check_velocities,
-    condition_scale,
     open_data,
     save_data,
     split_data,
 )
 from pnde.engines import Engine, get
-from pnde.errors import ConfigError, DataError, RunError
+from pnde.errors import DataError, RunError
 from pnde.files import read_json
-from pnde.laws.conditions import check_given
-from pnde.laws.signature import arguments_of
 from pnde.models import (
     Mechanics,
     Model,
-    check_mechanics,
-    check_skew_gradient,
     check_weights,
-    checked_metric,
-    default_metric,
     initial_weights,
 )
 from pnde.runs import folder as disk
 from pnde.runs.bar import progress_bar
 from pnde.runs.lock import is_left_behind, locked
 from pnde.runs.new_folder import new_folder
+from pnde.runs.new_model import new_model
 from pnde.runs.passed_again import again, law_again
 from pnde.runs.record import (
     Record,
     array,
     data_record,
     find_data,
-    name_of,
 )
 from pnde.runs.report import report_of
 from pnde.runs.run import Run, rows_of
-from pnde.systems import System, law_for, names, system_of
+from pnde.systems import System, names
 from pnde.training import (
     Batches,
     Progress,
     batches_of,
     check_fits,
     epochs,
-    epochs_for,
-    output_speed,
     warn_of_nothing_learned,
 )
 
@@ -125,42 +113,7 @@ def train(
         source = Path(data)
     if "split" not in ds.coords:
         ds = _split(ds, config)
-    system = system_of(ds)
-    law = law_for(ds, constraint, max(1e-2, config.tolerance))
-    if law is None and config.method != "nde":
-        raise ConfigError(
-            f'method = "{config.method}" needs a law: pass constraint=, or use method="nde"'
-        )
-    scale = Normaliser.fit(ds)
-    if metric is None and law is not None:
-        metric = default_metric(config, scale, of_system=constraint is None)
-    metric = checked_metric(metric, ds.sizes["state"])
-    model = Model(
-        states=tuple(str(name) for name in ds["state"].values),
-        config=config,
-        mean=scale.mean,
-        std=scale.std,
-        constraint=law,
-        order=order or (system.order if system else 1),
-        features=system.features if system else "state",
-        metric=metric,
-        physics=physics,
-        **_conditions(ds),
-    )
-    check_mechanics(model)
-    if physics is not None and not isinstance(physics, Mechanics):
-        what = f"the physics {name_of(physics)!r}"
-        check_given(what, arguments_of(physics, what).roles, ds)
-    engine = get(config.engine)
-    engine.check(config)
-    if config.network.form == "skew-gradient":
-        check_skew_gradient(model, rows_of(engine, model, ds))
-    if model.order == 2:
-        check_velocities(ds)
-    batches = batches_of(engine, model, ds)
-    model = _with_epochs(model, batches)
-    if config.network.output == "speed":
-        model = replace(model, speed=output_speed(engine, model, scale, batches))
+    engine, model, batches = new_model(ds, constraint, config, order, metric, physics)
     weights = initial_weights(model, config.seed)
     begun = Progress(weights, weights)
     law_source = "given"
@@ -261,19 +214,6 @@ def resume(
         source = "given" if record.law is None else record.law.source
         training = _Training(running, model, ds, batches, source, progress)
         return training.go_on(done, path, find_data(path, record.data))
-
-
-def _conditions(ds: xr.Dataset) -> dict[str, Any]:
-    """What a model says of the inputs and parameters of its data."""
-    scale = condition_scale(ds)
-    if scale is None:
-        return {}
-    return {
-        "inputs": tuple(map(str, ds["input"].values)) if "w" in ds else (),
-        "parameters": tuple(map(str, ds["parameter"].values)) if "parameters" in ds else (),
-        "condition_mean": scale[0],
-        "condition_std": scale[1],
-    }
 
 
 class _Training:
@@ -385,12 +325,6 @@ def _read(
                 f"the one that was passed has {len(rows)} ({', '.join(rows)[:60]}); pass the law of the training"
             )
     return record, model, ds, running
-
-
-def _with_epochs(model: Model, batches: Batches) -> Model:
-    """The model with the length of its training settled."""
-    epochs = epochs_for(model.config.optimiser, batches)
-    return replace(model, config=Config.make(model.config, **{"optimiser.epochs": epochs}))
 
 
 def _split(ds: xr.Dataset, config: Config) -> xr.Dataset:

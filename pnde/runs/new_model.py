@@ -1,0 +1,94 @@
+"""The model that data, a law and settings make, and what it is trained on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import xarray as xr
+
+from pnde.config import Config
+from pnde.data import Normaliser, check_velocities, condition_scale
+from pnde.engines import Engine, get
+from pnde.errors import ConfigError
+from pnde.laws.conditions import check_given
+from pnde.laws.signature import arguments_of
+from pnde.models import (
+    Mechanics,
+    Model,
+    check_mechanics,
+    check_skew_gradient,
+    checked_metric,
+    default_metric,
+)
+from pnde.runs.record import name_of
+from pnde.runs.run import rows_of
+from pnde.systems import law_for, system_of
+from pnde.training import Batches, batches_of, epochs_for, output_speed
+
+
+def new_model(
+    ds: xr.Dataset,
+    constraint: Any,
+    config: Config,
+    order: Literal[1, 2] | None,
+    metric: Any,
+    physics: Any,
+) -> tuple[Engine, Model, Batches]:
+    """The engine, the model and its batches, all of it checked; the arguments are those of `pnde.train`."""
+    system = system_of(ds)
+    law = law_for(ds, constraint, max(1e-2, config.tolerance))
+    if law is None and config.method != "nde":
+        raise ConfigError(
+            f'method = "{config.method}" needs a law: pass constraint=, or use method="nde"'
+        )
+    scale = Normaliser.fit(ds)
+    if metric is None and law is not None:
+        metric = default_metric(config, scale, of_system=constraint is None)
+    metric = checked_metric(metric, ds.sizes["state"])
+    model = Model(
+        states=tuple(str(name) for name in ds["state"].values),
+        config=config,
+        mean=scale.mean,
+        std=scale.std,
+        constraint=law,
+        order=order or (system.order if system else 1),
+        features=system.features if system else "state",
+        metric=metric,
+        physics=physics,
+        **_conditions(ds),
+    )
+    check_mechanics(model)
+    if physics is not None and not isinstance(physics, Mechanics):
+        what = f"the physics {name_of(physics)!r}"
+        check_given(what, arguments_of(physics, what).roles, ds)
+    engine = get(config.engine)
+    engine.check(config)
+    if config.network.form == "skew-gradient":
+        check_skew_gradient(model, rows_of(engine, model, ds))
+    if model.order == 2:
+        check_velocities(ds)
+    batches = batches_of(engine, model, ds)
+    model = _with_epochs(model, batches)
+    if config.network.output == "speed":
+        model = replace(model, speed=output_speed(engine, model, scale, batches))
+    return engine, model, batches
+
+
+def _conditions(ds: xr.Dataset) -> dict[str, Any]:
+    """What a model says of the inputs and parameters of its data."""
+    scale = condition_scale(ds)
+    if scale is None:
+        return {}
+    return {
+        "inputs": tuple(map(str, ds["input"].values)) if "w" in ds else (),
+        "parameters": tuple(map(str, ds["parameter"].values)) if "parameters" in ds else (),
+        "condition_mean": scale[0],
+        "condition_std": scale[1],
+    }
+
+
+def _with_epochs(model: Model, batches: Batches) -> Model:
+    """The model with the length of its training settled."""
+    epochs = epochs_for(model.config.optimiser, batches)
+    return replace(model, config=Config.make(model.config, **{"optimiser.epochs": epochs}))
