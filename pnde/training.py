@@ -119,8 +119,15 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
         driven = driven.since(cut.start_time)
         rng = np.random.default_rng(model.config.seed)
         order = rng.permutation(len(cut)) if split == "train" else np.arange(len(cut))
-        size = min(optimiser.batch_size, len(order))
-        return [_batch(cut, c, driven, order, first, size) for first in range(0, len(order), size)]
+        # Segments that jump take steps of their own, which is slower, so they are in batches of their own.
+        jump = np.zeros(len(cut), dtype=bool)
+        if driven.inputs is not None:
+            jump = np.isfinite(driven.inputs.jumps).any(axis=1)[order]
+        return [
+            _batch(cut, c, own, part, first, min(optimiser.batch_size, len(part)))
+            for part, own in ((order[~jump], driven.smooth), (order[jump], driven))
+            for first in range(0, len(part), optimiser.batch_size)
+        ]
 
     return Batches(batches("train"), batches("valid"))
 

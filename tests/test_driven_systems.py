@@ -9,9 +9,11 @@ from scipy.optimize import fsolve
 
 import pnde
 from pnde.config import Config
+from pnde.engines import get
 from pnde.laws import Instant
 from pnde.systems import driven_pendulum, ieee14, lotka_volterra_family
 from pnde.systems.base import Driving
+from pnde.training import batches_of
 
 pytestmark = pytest.mark.usefixtures("light_compilation")
 
@@ -107,15 +109,29 @@ def test_a_grid_after_a_ramp_and_a_step_of_its_loads():
     assert jumped[system._following].max() > 3e-3 > jumped[moving].max()
 
 
-def test_a_model_of_a_grid_keeps_balance_through_a_step():
-    system = loads()
-    ds = system.simulate(5, t_end=2.0)
+@cache
+def grid_run():
     settings = {
         "epochs": 1,
         "network": {"width": 8, "layers": 1},
         "data": {"train": 3, "valid": 1, "test": 1},
     }
-    run = pnde.train(ds, progress=False, **settings)
+    return pnde.train(loads().simulate(5, t_end=2.0), progress=False, **settings)
+
+
+def test_segments_that_jump_are_in_batches_of_their_own():
+    run = grid_run()
+    still, jumping = batches_of(get("jax"), run.model, run.data).train
+    assert (len(still), len(jumping)) == (12, 3)
+    assert not still.conditions.jump
+    ds = pnde.select(run.data, "train")
+    at = jumping.start[:, None] + jumping.conditions.inputs.jumps
+    np.testing.assert_allclose(np.sort(at[:, 0]), np.sort(ds["jumps"].values[:, 0]))
+    np.testing.assert_allclose(still.share.sum() + jumping.share.sum(), 2)
+
+
+def test_a_model_of_a_grid_keeps_balance_through_a_step():
+    system, run = loads(), grid_run()
     _, w = ramp_and_step(system)
     out = run.rollout(system.operation_point[None], t_end=20.0, dt=0.5, inputs=w, jumps=[15.0])
     assert out["status"].values == [0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
@@ -42,6 +42,13 @@ class Conditions:
     def jump(self) -> bool:
         """Whether an input jumps in any of the trajectories."""
         return self.inputs is not None and self.inputs.jumps.shape[1] > 0
+
+    @property
+    def smooth(self) -> Conditions:
+        """The same, of trajectories that are known not to jump."""
+        if self.inputs is None:
+            return self
+        return replace(self, inputs=replace(self.inputs, jumps=self.inputs.jumps[:, :0]))
 
     def rows(self, rows: np.ndarray) -> Conditions:
         """Those of the trajectories at the positions `rows`."""

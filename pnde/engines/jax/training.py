@@ -164,24 +164,26 @@ class JaxTraining:
 
     def _step(self, index: int, rate: float) -> Step:
         of_step = jnp.asarray(rate, self._dtype)
-        guard = False
+        batch, guard = self._train[index], False
+        # Segments that jump, in batches of their own, share no steps that could be stored.
+        slots = self._slots if batch.drive.jumps is None else Slots(0)
         while True:
             self._parameters, self._adam, loss, norm, status, solver_steps = step(
                 self._model,
-                self._slots.count,
+                slots.count,
                 guard,
                 self._parameters,
                 self._adam,
-                self._train[index],
+                batch,
                 of_step,
             )
-            if self._slots.too_few(int(status)):
+            if slots.too_few(int(status)):
                 continue
             if guard or not can_guard(self._model) or not jnp.isfinite(loss) or jnp.isfinite(norm):
                 break
             guard = True
         done = Step(float(loss), float(norm), float(solver_steps), Status(int(status)))
-        self._slots.used(done.solver_steps)
+        slots.used(done.solver_steps)
         return done
 
     @numerics()
@@ -242,8 +244,9 @@ def _conditions(model, drive, u):
 
 def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> float:
     """1/κ(G) by QR in float64 at the start of a segment, counted over all batches."""
-    batch = batches[segment // len(batches[0])]  # all are of one size
-    row = np.array([segment % len(batches[0])])
+    first = np.cumsum([0, *map(len, batches)])
+    index = int(np.searchsorted(first, segment, side="right")) - 1
+    batch, row = batches[index], np.array([segment - first[index]])
     with numerics():
         start = drive(batch.conditions.rows(row), batch.start[row], jnp.float64)
         at = instant(start, jnp.zeros(())).pick(0)
