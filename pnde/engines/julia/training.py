@@ -10,6 +10,7 @@ import numpy as np
 
 from pnde.engines import Batch, Status, Step
 from pnde.engines.julia.arrays import to_julia, to_python
+from pnde.engines.julia.driving import julia_drive, julia_instant
 from pnde.engines.julia.models import flat, julia_model, julia_settings, on_card, unflat
 from pnde.engines.julia.session import julia
 from pnde.engines.rank import check_rows
@@ -83,16 +84,14 @@ class JuliaTraining:
 
 def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> float:
     """1/κ(G) by QR in float64 at the start of a segment, counted over all batches."""
-    u, t = (
-        np.concatenate(parts)[segment : segment + 1]
-        for parts in zip(
-            *((batch.u[batch.share > 0, 0], batch.start[batch.share > 0]) for batch in batches),
-            strict=True,
-        )
-    )
-    the_model = julia_model(model, "float64", False)
+    batch = batches[
+        segment // len(batches[0])
+    ]  # all are of one size, and the last may be filled up
+    row = np.array([segment % len(batches[0])])
+    at = batch.conditions.rows(row).at(np.zeros(1))._replace(t=batch.start[row])
+    the_model, u = julia_model(model, "float64", False), to_julia(batch.u[row, 0])
     with julia() as jl:
-        return float(jl.best_condition(the_model, to_julia(u), to_julia(t)))
+        return float(jl.best_condition(the_model, u, julia_instant(at, 1)))
 
 
 def _moments(
@@ -117,7 +116,7 @@ def julia_segments(batch: Batch, dtype: str, card: bool) -> Any:
     grid = batch.grid if batch.grid.ndim == 1 else batch.grid[chosen]
     u, c, share = (to_julia(x[chosen], dtype, card) for x in (batch.u, batch.c, batch.share))
     known = () if batch.known is None else (to_julia(batch.known[chosen], dtype, card),)
-    # A law that knows the time takes it in double precision; the steps within a segment are short.
-    start = to_julia(batch.start[chosen], "float64", card)
+    conditions = batch.conditions.rows(np.flatnonzero(chosen))
+    drive = julia_drive(conditions, batch.start[chosen], dtype, card)
     with julia() as jl:
-        return jl.Segments(u, c, start, to_julia(grid, dtype), share, *known)
+        return jl.Segments(u, c, drive, to_julia(grid, dtype), share, *known)

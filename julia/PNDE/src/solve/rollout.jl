@@ -32,37 +32,39 @@ function record!(out::Trajectories, b, solution, saved)
 end
 
 """
-    rollout(model, θ, u0, times, c, settings)
+    rollout(model, θ, u0, times, c, settings, [drive])
 
 Solve the model from `u0` `(n, B)` with targets `c` `(m, B)`, each trajectory with steps of its own, saved at `times`
 `(T, B)`, in double precision and on the host. A law knows the time as exactly; the solver counts it from the first. On
-the host trajectories are solved one by one, on all threads; states on a device as one batch.
+the host trajectories are solved one by one, on all threads; states on a device as one batch. `drive` is what drives the
+trajectories, by clocks that begin at their first times; see [`Drive`](@ref).
 
 # Returns
 
 [`Trajectories`](@ref).
 """
-function rollout(model::Model, θ, u0, times, c, settings::Settings)
+function rollout(model::Model, θ, u0, times, c, settings::Settings, drive = placed_like(u0, times[1, :]))
     T = eltype(u0)
     weights = Weights(model.layout, θ)
-    u0 isa Array || return rollout_together(model, weights, u0, times, c, settings)
+    u0 isa Array || return rollout_together(model, weights, u0, times, c, settings, drive)
     out = Trajectories{T}(size(u0, 1), size(times, 1), size(u0, 2))
     without_warnings() do
         Threads.@threads for b in axes(u0, 2)
-            rollout_one!(out, b, model, weights, u0[:, b:b], times[:, b], c[:, b:b], settings)
+            rollout_one!(out, b, model, weights, u0[:, b:b], times[:, b], c[:, b:b], settings, of_trajectories(drive, b))
         end
     end
     return out
 end
 
-function rollout_one!(out, b, model, weights, u0, times, c, settings)
+function rollout_one!(out, b, model, weights, u0, times, c, settings, drive)
     law, projected = model.constraint, model.method isa Projected
-    start, elapsed = times[1], eltype(u0).(times .- times[1])
-    retraction(u, s) = retract(model.projection, law, model.metric, u, start + s, c)
+    elapsed = eltype(u0).(times .- times[1])
+    retraction(u, s) = retract(model.projection, law, model.metric, u, instant(drive, s), c)
     domain = law === nothing ? nothing : u -> all(indomain(law, u))
-    problem = ODEProblem{false}((u, _, s) -> velocity(model, weights, u, c, start + s), u0, (elapsed[1], elapsed[end]))
+    problem = ODEProblem{false}((u, _, s) -> velocity(model, weights, u, c, instant(drive, s)), u0, (elapsed[1], elapsed[end]))
+    # A kink is met by the end of a step; else it would be found by trial.
     solution = solve(
-        problem, settings.solver; saveat = elapsed, callback = callbacks(projected ? retraction : nothing, domain, settings),
+        problem, settings.solver; saveat = elapsed, tstops = kinks_between(drive, elapsed[1], elapsed[end]), callback = callbacks(projected ? retraction : nothing, domain, settings),
         options(settings, eltype(u0), reshape(model.std, :, 1))...,
     )
     saved = saved_states(solution, elapsed, domain)
@@ -73,20 +75,20 @@ function rollout_one!(out, b, model, weights, u0, times, c, settings)
         end
     end
     record!(out, b, solution, saved)
-    if retracted && out.status[b] == Int8(OK) && !all(is_on_manifold(law, saved, times[1:size(saved, 2)], c))
+    if retracted && out.status[b] == Int8(OK) && !all(is_on_manifold(law, saved, instants(drive, elapsed[1:size(saved, 2)]), c))
         out.status[b] = Int8(OFF_MANIFOLD)
     end
-    if projected && rank_is_lost(model, saved, times)
+    if projected && rank_is_lost(model, saved, drive, elapsed)
         out.status[b] = Int8(RANK_DEFICIENT)
     end
     return out
 end
 
 "Whether G is singular to rounding at one of the states."
-function rank_is_lost(model, u, times)
+function rank_is_lost(model, u, drive, elapsed)
     reached = filter(k -> all(isfinite, view(u, :, k)), axes(u, 2))
     isempty(reached) && return false
-    u, t = u[:, reached], times[reached]
-    factor = factorise(model.projection, constraint_jacobian(model.constraint, u, t), inverse_metric(model.metric, u))
+    u, at = u[:, reached], instants(drive, elapsed[reached])
+    factor = factorise(model.projection, constraint_jacobian(model.constraint, u, at), inverse_metric(model.metric, u))
     return any(condition(factor) .< 16 * eps(eltype(u)))
 end

@@ -2,32 +2,32 @@
 # it can be interrupted, draw its progress, and save between steps.
 
 """
-    Segments(u, c, start, grid, share, [known])
+    Segments(u, c, drive, grid, share, [known])
 
 Segments to train on.
 
 # Arguments
 
-  - `u`: states `(n, k + 1, S)`; `c`: targets `(m, S)`; `start`: the time of the first point `(S,)`,
-    in double precision for laws that know it.
+  - `u`: states `(n, k + 1, S)`; `c`: targets `(m, S)`.
+  - `drive`: the time of the first point `(S,)`, in double precision for laws that know it; or a [`Drive`](@ref).
   - `grid`: times relative to the start, on the host, `(k + 1,)` where all segments share them, else `(k + 1, S)`.
   - `share`: weight of each segment in the mean `(S,)`.
   - `known`: 1 for the entries of `u` that were measured, 0 for the others `(n, k + 1, S)`; `nothing` if all were.
 """
-struct Segments{A, C, V, G, W, K}
+struct Segments{A, C, D, G, W, K}
     u::A
     c::C
-    start::V
+    drive::D
     grid::G
     share::W
     known::K
 end
-Segments(u, c, start, grid, share) = Segments(u, c, start, grid, share, nothing)
+Segments(u, c, drive, grid, share) = Segments(u, c, drive, grid, share, nothing)
 
 "The segments at positions `at`, which have the times `grid`."
 function part(segments::Segments, at, grid)
-    (; u, c, start, share, known) = segments
-    return Segments(u[:, :, at], c[:, at], start[at], grid, share[at], known === nothing ? nothing : known[:, :, at])
+    (; u, c, drive, share, known) = segments
+    return Segments(u[:, :, at], c[:, at], of_trajectories(drive, at), grid, share[at], known === nothing ? nothing : known[:, :, at])
 end
 
 """
@@ -57,30 +57,30 @@ function batch_loss(model::Model, θ, segments::Segments, settings::Settings, re
 end
 
 function solved_loss(model, θ, segments, settings, report)
-    (; u, c, start, grid) = segments
+    (; u, c, drive, grid) = segments
     predicted, ended, steps = predict(settings.adjoint, model, θ, segments, settings)
     ignore_derivatives(() -> report(ended, steps))
     ended == OK || return eltype(u)(NaN)
     if model.method isa Projected && settings.retract !== :never
-        predicted = retract_saved(model, predicted, c, start, grid)
+        predicted = retract_saved(model, predicted, c, drive, grid)
     end
     return squared_error(permutedims(predicted ./ model.std, (1, 3, 2))[:, 2:end, :], model.std, segments)
 end
 
 "The states `(n, S, k + 1)` that a solve comes to, its status and its steps."
 function predict(::StoredSteps, model, θ, segments, settings)
-    (; u, c, start, grid) = segments
+    (; u, c, drive, grid) = segments
     law = model.constraint
     retracts = model.method isa Projected && settings.retract === :step
-    retraction = retracts ? (u, t) -> retract(model.projection, law, model.metric, u, start .+ t, c) : nothing
-    return solve_stored(SegmentField(model, c, start), u[:, 1, :], θ, grid, settings, reshape(model.std, :, 1), retraction)
+    retraction = retracts ? (u, t) -> retract(model.projection, law, model.metric, u, instant(drive, t), c) : nothing
+    return solve_stored(SegmentField(model, c, drive), u[:, 1, :], θ, grid, settings, reshape(model.std, :, 1), retraction)
 end
 
 # States are integrated in units of their standard deviations, so that one absolute tolerance fits them all, and the adjoint
 # state too.
 function predict(adjoint, model, θ, segments, settings)
-    (; u, c, start, grid) = segments
-    problem = ODEProblem{false}(ScaledField(SegmentField(model, c, start)), u[:, 1, :] ./ model.std, (grid[1], grid[end]), θ)
+    (; u, c, drive, grid) = segments
+    problem = ODEProblem{false}(ScaledField(SegmentField(model, c, drive)), u[:, 1, :] ./ model.std, (grid[1], grid[end]), θ)
     solution = solve(problem, settings.solver; saveat = grid, sensealg = adjoint, options(settings, eltype(u))...)
     predicted = Array(solution)
     ended = ignore_derivatives() do
@@ -107,16 +107,19 @@ models, with the package.
 struct SegmentField
     model::Any
     c::Any
-    start::Any
+    drive::Any
 end
-(field::SegmentField)(u, θ, t) = as_type_of(u, segment_velocity(field.model, θ, u, field.c, field.start, t))
+(field::SegmentField)(u, θ, t) = as_type_of(u, segment_velocity(field.model, θ, u, field.c, field.drive, t))
 
-segment_velocity(model, θ, u, c, start, t) = velocity(model, θ, u, c, start .+ t)
+segment_velocity(model, θ, u, c, drive, t) = velocity(model, θ, u, c, instant(drive, t))
 
 "The velocity and its pullback to the states, with `pullback`, of a field whose type names no model."
 evaluated(pullback, field::SegmentField, weights, u, t) =
-    velocity_with(pullback, field.model, weights, u, field.c, field.start, t)
-velocity_with(pullback, model, weights, u, c, start, t) = pullback(u -> velocity(model, weights, u, c, start .+ t), u)
+    velocity_with(pullback, field.model, weights, u, field.c, field.drive, t)
+function velocity_with(pullback, model, weights, u, c, drive, t)
+    at = instant(drive, t)
+    return pullback(u -> velocity(model, weights, u, c, at), u)
+end
 
 "The same in units of the states' standard deviations."
 struct ScaledField
@@ -130,10 +133,10 @@ as_type_of(u, v) = v
 as_type_of(u::Array{T, N}, v) where {T, N} = v::Array{T, N}
 
 "The states `(n, S, k + 1)` put back on the manifold, as one batch."
-function retract_saved(model, predicted, c, start, grid)
+function retract_saved(model, predicted, c, drive, grid)
     n, count, times = size(predicted)
-    t = ignore_derivatives(() -> vec(start .+ copyto!(similar(start, 1, times), grid)))
-    u = retract(model.projection, model.constraint, model.metric, reshape(predicted, n, :), t, repeat(c, 1, times))
+    at = ignore_derivatives(() -> instant(of_trajectories(drive, repeat(1:count, times)), repeat(grid; inner = count)))
+    u = retract(model.projection, model.constraint, model.metric, reshape(predicted, n, :), at, repeat(c, 1, times))
     return reshape(u, n, count, times)
 end
 
