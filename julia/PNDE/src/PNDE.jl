@@ -33,7 +33,7 @@ using Zygote: Zygote
 export AbstractProjection, CholeskyProjection, QRProjection, TruncatedProjection, project
 export AbstractConstraint, Constraint, Holonomic, InDomain, Linear, Stacked, value, constraint_jacobian
 export Quartic, LotkaVolterra, LotkaVolterraFamily, Rods, PowerBalance, ieee14
-export Drive, Instant, OfInstant
+export Drive, Instant, Jump, OfInstant
 export DifferentialAlgebraic, AlgebraicRows, SparseJacobian, ambient_forcing, simulate
 export retract
 export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, velocity
@@ -67,6 +67,7 @@ include("fields/model.jl")
 include("fields/layout.jl")
 include("fields/network.jl")
 include("fields/velocity.jl")
+include("solve/jumping.jl")
 include("solve/driving.jl")
 include("solve/settings.jl")
 include("solve/tableaus.jl")
@@ -77,6 +78,7 @@ include("solve/integrate.jl")
 include("solve/push.jl")
 include("solve/differential_algebraic.jl")
 include("train/loss.jl")
+include("train/across.jl")
 include("train/trainer.jl")
 include("program/of_rows.jl")
 include("device.jl")

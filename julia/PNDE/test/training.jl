@@ -82,7 +82,7 @@ end
     model, batch = volterra_model(), segments(3, 4, 0.1)
     for solver in (Tsit5(), Vern9())
         θ, settings = weights(model), Settings(; solver, step = 0.05, retract = :never)
-        predicted, status, steps = PNDE.predict(StoredSteps(), model, θ, batch, settings)
+        predicted, _, status, steps = PNDE.predict(StoredSteps(), model, θ, batch, settings)
         expected = rollout(model, θ, batch.u[:, 1, :], repeat(batch.grid, 1, 3), batch.c, settings)
         @test permutedims(predicted, (1, 3, 2)) ≈ expected.u rtol = 1.0e-13
         @test status == PNDE.OK && steps == only(unique(expected.steps))

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from pnde.config import SolverConfig, TrainingSolverConfig
 from pnde.engines import Status
+from pnde.engines.jax.fixed_steps import FixedSteps
 from pnde.engines.jax.portions import in_portions
 from pnde.engines.jax.replaying import Replay
 from pnde.errors import ConfigError
@@ -130,6 +131,8 @@ def solve(
             )
     else:
         controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
+        if jumps is not None:
+            controller = diffrax.ClipStepSizeController(FixedSteps(), jump_ts=jumps)
     end = times[-1]
     if jumps is not None:  # behind a jump at the last time, for the state after it
         end = end + 128 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))

@@ -9,7 +9,6 @@ import numpy as np
 
 from pnde.engines.julia.arrays import to_julia
 from pnde.engines.julia.session import julia
-from pnde.errors import ConfigError
 from pnde.laws import Conditions, Instant
 from pnde.models import Model
 
@@ -57,15 +56,15 @@ def julia_instant(at: Instant, count: int, card: bool = False) -> Any:
         return jl.Instant(t, *parts)
 
 
-def julia_drive(conditions: Conditions, start: np.ndarray, dtype: str, card: bool) -> Any:
-    """What drives trajectories by clocks that begin at `start` `(B,)`, which `conditions` are given by; the start alone
-    where nothing does.
+def julia_drive(
+    model: Model, conditions: Conditions, start: np.ndarray, rows: int, dtype: str, card: bool
+) -> Any:
+    """What drives trajectories of a model by clocks that begin at `start` `(B,)`, which `conditions` are given by; the
+    start alone where nothing does. The law has so many `rows`.
 
     A law that knows the time takes it in double precision; clocks, which count from the start, are in that of the
     states.
     """
-    if conditions.jump:
-        raise ConfigError('the julia engine knows no inputs that jump: use engine="jax"')
     begin = to_julia(start, "float64", card)
     if not conditions.roles:
         return begin
@@ -76,7 +75,19 @@ def julia_drive(conditions: Conditions, start: np.ndarray, dtype: str, card: boo
         knots, coefficients = (to_julia(x, dtype) for x in own[:2])
         jumps, kinks = own[2:]
     p = None if conditions.p is None else to_julia(conditions.p, dtype, card)
+    breaks = to_julia(jumps, dtype), to_julia(kinks, dtype)
+    jump = _julia_jump(model, rows) if conditions.jump else None
     with julia() as jl:
-        return jl.Drive(
-            begin, knots, coefficients, to_julia(jumps, dtype), to_julia(kinks, dtype), p
+        return jl.Drive(begin, knots, coefficients, *breaks, p, jump)
+
+
+def _julia_jump(model: Model, rows: int) -> Any:
+    """What becomes of states and targets where an input jumps; `None` for a law that does not take them."""
+    law = model.constraint
+    if law is None or model.config.method == "nde" or "w" not in law.takes:
+        return None
+    free = law.may_jump()
+    with julia() as jl:
+        return jl.Jump(
+            to_julia(law.fixed_rows(rows), "bool"), None if free is None else to_julia(free)
         )

@@ -133,10 +133,12 @@ class JuliaEngine:
     ) -> Trajectories:
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
-        card = on_card(model, settings.solver)
+        card = on_card(model, settings.solver, conditions.jump)
         weights_and_states = (to_julia(array, dtype, card) for array in (flat(weights), u0))
         the_model = julia_model(model, dtype, card)
-        drive = julia_drive(conditions.since(times[:, 0]), times[:, 0], dtype, card)
+        drive = julia_drive(
+            model, conditions.since(times[:, 0]), times[:, 0], c.shape[1], dtype, card
+        )
         with julia() as jl:
             return trajectories_of(
                 jl.rollout(
@@ -168,7 +170,7 @@ class JuliaEngine:
         self.check(model.config)
         card = on_card(model)
         the_model = julia_model(model, settings.precision, card)
-        segments = julia_segments(batch, settings.precision, card)
+        segments = julia_segments(model, batch, card)
         with julia() as jl:
             loss, gradient, *_ = jl.loss_and_gradient(
                 the_model,

@@ -54,8 +54,9 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
     return made[dtype, card]
 
 
-def on_card(model: Model, solver: str = "tsit5") -> bool:
-    """Whether a model is solved on a card, as its setting `device` says. What runs on the host alone stays there.
+def on_card(model: Model, solver: str = "tsit5", jumps: bool = False) -> bool:
+    """Whether a model is solved on a card, as its setting `device` says. What runs on the host alone stays there, such
+    as a forecast with `jumps` of the inputs.
 
     **Raises:** `pnde.errors.ConfigError` if the setting is `"gpu"`, there is a card, and the model or the solver cannot
     be on it.
@@ -67,6 +68,8 @@ def on_card(model: Model, solver: str = "tsit5") -> bool:
         fault = "a network of PowerDynamics.jl is"
     if solver == "kvaerno5":
         fault = 'solver = "kvaerno5" is'
+    if jumps:
+        fault = "a forecast with inputs that jump is"
     if fault and model.config.device == "gpu":
         raise ConfigError(
             f'device = "gpu", but {fault} for the CPU alone in Julia; set device = "auto" or "cpu"'

@@ -2,7 +2,7 @@
 # which their clocks are zero, a number or `(B,)`, in double precision.
 
 """
-    Drive(start, knots, coefficients, jumps, kinks, p)
+    Drive(start, knots, coefficients, jumps, kinks, p, [jump])
 
 Start times, inputs and parameters of B trajectories.
 
@@ -14,6 +14,7 @@ Start times, inputs and parameters of B trajectories.
   - `jumps`: the times by the clock at which w is not continuous `(J, B)`, infinite behind the last; `kinks`: those at which it
     is, but not its derivative `(Q, B)`.
   - `p`: parameters `(r, B)`; `nothing` without.
+  - `jump`: what a law does where an input jumps, a [`Jump`](@ref); `nothing` for one that does not take them.
 """
 struct Drive{S, T, K <: Union{Nothing, Matrix{T}}, C <: Union{Nothing, Array{T, 4}}, P}
     start::S
@@ -22,13 +23,16 @@ struct Drive{S, T, K <: Union{Nothing, Matrix{T}}, C <: Union{Nothing, Array{T, 
     jumps::Matrix{T}
     kinks::Matrix{T}
     p::P
+    jump::Union{Nothing, Jump}
 end
+Drive(start, knots, coefficients, jumps, kinks, p) = Drive(start, knots, coefficients, jumps, kinks, p, nothing)
 
 """
     instant(drive, s)
 
 The instant of trajectories at times s of their clocks, a number or `(B,)` on the host.
 """
+instant(start::Number, s) = start .+ s
 instant(start, s) = start .+ beside_start(start, s)
 function instant(drive::Drive, s)
     t = instant(drive.start, s)
@@ -39,7 +43,6 @@ end
 @non_differentiable instant(::Any, ::Any)
 
 beside_start(start, s::Number) = s
-beside_start(::Number, s) = s
 beside_start(start, x) = placed_like(start, x)
 
 "w, ẇ and ẅ `(k, B)` of piecewise cubics."
@@ -64,22 +67,34 @@ end
 of_trajectories(start, columns) = start[columns]
 of_trajectories(drive::Drive, column::Integer) = of_trajectories(drive, column:column)
 function of_trajectories(drive::Drive, columns)
-    (; start, knots, coefficients, jumps, kinks, p) = drive
-    chosen(x) = x === nothing ? nothing : selectdim(x, ndims(x), columns) |> copy
-    return Drive(start[columns], chosen(knots), chosen(coefficients), chosen(jumps), chosen(kinks), chosen(p))
+    (; start, knots, coefficients, jumps, kinks, p, jump) = drive
+    chosen(x) = x === nothing ? nothing : copy(selectdim(x, ndims(x), columns))
+    return Drive(start[columns], chosen(knots), chosen(coefficients), chosen(jumps), chosen(kinks), chosen(p), jump)
 end
 
 "The instants of one trajectory at several times of its clock."
 instants(start::Number, s) = start .+ s
 instants(drive, s) = instant(of_trajectories(drive, ones(Int, length(s))), s)
 
-"The same drive up to a jump at s: what counts behind it is not looked at."
-up_to(drive::Drive, s) =
-    Drive(drive.start, drive.knots === nothing ? nothing : ifelse.(drive.knots .< s, drive.knots, oftype(s, Inf)), drive.coefficients,
-        drive.jumps, drive.kinks, drive.p)
+"The same drive where it ends at a jump: at s its inputs are what they were before it."
+function up_to(drive::Drive, s)
+    (; start, knots, coefficients, jumps, kinks, p, jump) = drive
+    return Drive(start, ifelse.(knots .< s, knots, oftype(s, Inf)), coefficients, jumps, kinks, p, jump)
+end
+@non_differentiable up_to(::Any, ::Any)
 
-"The times `(J, )` between two, or at the second, at which the inputs of one trajectory jump, or their derivatives do."
+"The times behind `first` and at most at `last` at which the inputs of one trajectory jump."
 jumps_between(start, first, last) = ()
 jumps_between(drive::Drive, first, last) = filter(s -> first < s <= last, drive.jumps[:, 1])
+
+"The times between `first` and `last` at which the derivatives of the inputs of one trajectory jump."
 kinks_between(start, first, last) = ()
 kinks_between(drive::Drive, first, last) = filter(s -> first < s < last, drive.kinks[:, 1])
+
+"Whether there is a place for jumps."
+may_jump(start) = false
+may_jump(drive::Drive) = size(drive.jumps, 1) > 0
+
+"Which trajectories have jumps up to a time."
+with_jumps(start, last) = falses(length(start))
+with_jumps(drive::Drive, last) = vec(any(0 .< drive.jumps .<= last; dims = 1))

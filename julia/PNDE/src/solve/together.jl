@@ -5,6 +5,7 @@ function rollout_together(model, network, u, times, c, settings, drive = placed_
     T, count, tableau = eltype(u), size(u, 2), tableau_of(settings.solver)
     out, law = Trajectories{T}(size(u, 1), size(times, 1), count), model.constraint
     elapsed = T.(times .- times[1:1, :])
+    any(with_jumps(drive, maximum(elapsed))) && throw(ArgumentError("forecasts with inputs that jump are for the host"))
     there(x) = placed_like(u, Array(x))
     of_columns(x) = there(reshape(x, 1, :))
     projected, scale = model.method isa Projected, reshape(model.std, :, 1)
