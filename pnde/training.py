@@ -113,10 +113,12 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
         onto = None if law is None else onto_manifold(engine, law, model.metric, conditions)
         cut = segments(part, optimiser.segment, onto)
         labels = part["trajectory"].values[cut.trajectory]
-        driven = conditions.rows(cut.trajectory).between(cut.start_time, cut.t[:, -1])
+        # Segments share a clock that is right to rounding: without that a jump could come behind the sample it is at.
+        end, clock = cut.t[:, -1] + cut.rounding, np.broadcast_to(cut.grid, cut.u.shape[:2])
+        driven = conditions.rows(cut.trajectory).between(cut.start_time, end)
         at = driven.at(cut.start_time)
         c = targets(engine, law, cut.u[:, 0], at, scale, model.config.tolerance, labels)
-        driven = driven.since(cut.start_time)
+        driven = driven.since(cut.start_time).meeting(clock, cut.rounding)
         rng = np.random.default_rng(model.config.seed)
         order = rng.permutation(len(cut)) if split == "train" else np.arange(len(cut))
         # Segments that jump take steps of their own, which is slower, so they are in batches of their own.

@@ -49,3 +49,4 @@ class SimpleSystem:
 
     def __init__(self, system, law):
         self.states, self.order, self.constraint = law.states or system.states, system.order, law
+        self.name, self.inputs, self.family = system.name, (), ()

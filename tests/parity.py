@@ -6,6 +6,8 @@ import numpy as np
 
 from pnde import systems
 from pnde.config import Config
+from pnde.data import Inputs
+from pnde.laws import UNDRIVEN, Conditions
 from pnde.models import Model
 
 SYSTEMS = {
@@ -15,6 +17,13 @@ SYSTEMS = {
     "pendulum-8": systems.get("pendulum", n=8),
     "ieee14": systems.get("ieee14"),
 }
+DRIVEN = {
+    "driven-pendulum": systems.get("driven-pendulum", n=2),
+    "lotka-volterra-family": systems.get("lotka-volterra-family"),
+    "ieee14-loads": systems.get("ieee14-loads"),
+}
+#: How large the inputs of these are.
+SIZES = {"driven-pendulum": 0.1, "ieee14-loads": 10.0}
 METHODS = ("nde", "snde", "pnde")
 PROJECTIONS = ("cholesky", "qr", "truncated")
 GAMMA = 1.5
@@ -26,7 +35,8 @@ def wave(*shape):
 
 
 def model_of(system, method, projection="cholesky", **solver):
-    n = len(system.states)
+    n, inputs, family = len(system.states), system.inputs, system.family
+    conditions = np.arange(len(inputs) + len(family))
     config = Config.make(
         method=method, gamma=GAMMA, layers=2, width=8, skip=True,
         solver={"solver": "tsit5", "precision": "float64", "max_steps": 4096, "retract": "never"} | solver,
@@ -39,7 +49,36 @@ def model_of(system, method, projection="cholesky", **solver):
         std=1 + 0.1 * np.cos(np.arange(n)),
         constraint=system.constraint.bind(system.states),
         order=system.order,
+        inputs=inputs,
+        parameters=family,
+        condition_mean=0.1 * np.cos(conditions) if len(conditions) else None,
+        condition_std=SIZES.get(system.name, 1.0) * (1 + 0.1 * np.sin(conditions))
+        if len(conditions)
+        else None,
     )
+
+
+def conditions_of(system, dt, count=2):
+    """What golden.jl calls `drive_of`, of as many trajectories."""
+    k, r = len(system.inputs), len(system.family)
+    if not k + r:
+        return UNDRIVEN
+    p = 0.75 + 0.25 * wave(count, r) if r else None
+    if not k:
+        return Conditions(None, p)
+    jumps = system.name == "ieee14-loads"
+    knots = dt * np.array([-1, 2.3, 7.3] if jumps else [-1, 7.3])
+    a, x = SIZES[system.name] * wave(count, len(knots), 4, k), knots[-1] - knots[-2]
+    powers = x ** np.arange(4)[:, None]
+    a[:, -1, 0] = (a[:, -2] * powers).sum(axis=1)
+    a[:, -1, 1] = (np.arange(1, 4)[:, None] * a[:, -2, 1:] * powers[:3]).sum(axis=1)
+    at = np.full((count, int(jumps)), 2.3 * dt)
+    return Conditions(Inputs(np.tile(knots, (count, 1)), a, at, np.empty((count, 0))), p)
+
+
+def instants_of(system, dt, count=2):
+    """Those at which laws and velocities are evaluated, `at_of` of golden.jl."""
+    return conditions_of(system, dt, count).at(np.full(count, 1.3 * dt))
 
 
 def weights_of(model):

@@ -6,26 +6,38 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from parity import METHODS, PROJECTIONS, SYSTEMS, close, flat, model_of, wave, weights_of
+from parity import (
+    DRIVEN,
+    METHODS,
+    PROJECTIONS,
+    SYSTEMS,
+    close,
+    conditions_of,
+    flat,
+    instants_of,
+    model_of,
+    wave,
+    weights_of,
+)
 
 from pnde.config import SolverConfig
 from pnde.engines import Batch, get
 from pnde.engines.jax.projection import project
-from pnde.laws import Instant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
 
+TIGHT = {"solver": "dopri8", "rtol": 1e-12, "atol": 1e-12}
 FOLDER = Path(__file__).parent / "golden"
 
 
-@pytest.fixture(scope="module", params=SYSTEMS)
+@pytest.fixture(scope="module", params=[*SYSTEMS, *DRIVEN])
 def name(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
 def system(name):
-    return SYSTEMS[name]
+    return (SYSTEMS | DRIVEN)[name]
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +61,14 @@ def segments_of(system, golden):
         grid=golden["dt"] * np.arange(5),
         c=golden["h"],
         share=np.full(len(u), 1 / len(u)),
+        conditions=conditions_of(system, golden["dt"]),
     )
 
 
 def test_law(system, golden):
     law = system.constraint.bind(system.states)
-    close(get("jax").law(law, golden["u"], Instant(np.zeros(2))), golden["h"], 1e-12)
+    at = instants_of(system, golden["dt"])
+    close(get("jax").law(law, golden["u"], at), golden["h"], 1e-12)
 
 
 @pytest.mark.parametrize("method", PROJECTIONS)
@@ -85,16 +99,17 @@ def test_projection_and_its_derivative(golden, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_velocity(system, golden, method):
     model = model_of(system, method)
-    actual = get("jax").velocity(
-        model, weights_of(model), golden["u"], Instant(np.zeros(2)), golden["h"] - 0.1
-    )
+    at = instants_of(system, golden["dt"])
+    actual = get("jax").velocity(model, weights_of(model), golden["u"], at, golden["h"] - 0.1)
     close(actual, golden["velocity"][method])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_loss_and_gradient(system, golden, method):
-    # Small enough steps, with the sample times among them, are exact to rounding.
-    model = model_of(system, method, step=float(golden["dt"]) / 64)
+    # Small enough steps, with the sample times among them, are exact to rounding; a jump is met by steps of any size.
+    fixed = {"step": float(golden["dt"]) / 64}
+    jumps = conditions_of(system, golden["dt"]).jump
+    model = model_of(system, method, **(TIGHT if jumps else fixed))
     loss, gradient = get("jax").loss_and_gradient(
         model, weights_of(model), segments_of(system, golden)
     )
@@ -107,8 +122,12 @@ def test_loss_and_gradient(system, golden, method):
 def test_rollout(system, golden, method):
     model = model_of(system, method)
     times = golden["dt"] * np.arange(0, 21, 5)
-    settings = SolverConfig(solver="tsit5", step=float(golden["dt"]), retract="step")
-    out = get("jax").rollout(model, weights_of(model), golden["u"], times, golden["h"], settings)
+    conditions = conditions_of(system, golden["dt"])
+    fixed = {"solver": "tsit5", "step": float(golden["dt"])}
+    settings = SolverConfig(**(TIGHT if conditions.jump else fixed), retract="step")
+    out = get("jax").rollout(
+        model, weights_of(model), golden["u"], times, golden["h"], settings, conditions
+    )
     close(out.u, golden["rollout"][method])
 
 

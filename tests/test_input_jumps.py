@@ -211,6 +211,20 @@ def test_with_fixed_steps_a_state_is_on_the_new_manifold_too():
     assert solution.steps <= np.ceil(2 / 0.017) + 2
 
 
+@pytest.mark.parametrize("kind", [SolverConfig, TrainingSolverConfig])
+def test_steps_of_a_fixed_size_end_at_a_jump(kind):
+    """u̇ = w, so each step is exact if nothing jumps in it."""
+    free = Dynamics(velocity=lambda a, at, u, c: at.w)
+    held = inputs(np.where(T < 0.9, 1.0, 3.0)[:, None], "held")
+    driven = jax.tree.map(lambda x: x[0], drive(Conditions(held), np.zeros(1), jnp.float64))
+    solution, _ = free.solve(
+        jnp.ones(1), jnp.asarray(T), (0.0, driven, jnp.zeros(0)), kind(step=0.2)
+    )
+    expected = 1 + T + 2 * np.maximum(T - 0.9, 0)
+    np.testing.assert_allclose(solution.u[:, 0], expected, atol=1e-14)
+    assert solution.steps == 11  # four and a part, then five and a part
+
+
 @pytest.mark.parametrize("law", ["one state", "initial"])
 def test_gradients_across_a_jump(law):
     solve = driven_solve(law, training=True)

@@ -103,7 +103,8 @@ from pnde.config import SolverConfig
 from pnde.engines import Batch
 from pnde.errors import EngineError
 engine, system = get("julia"), pnde.systems.quartic()
-u, t = np.ones((2, 4)), np.zeros(2)
+from pnde.laws import Instant
+u, t = np.ones((2, 4)), Instant(np.zeros(2))
 def model():
     from pnde.models import Model, initial_weights
     m = Model(system.states, pnde.Config(), np.zeros(4), np.ones(4), constraint=system.constraint, order=2)

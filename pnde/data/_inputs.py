@@ -82,6 +82,18 @@ class Inputs:
         times = {name: getattr(self, name) for name in ("knots", "jumps", "kinks")}
         return replace(self, **{name: t - start[:, None] for name, t in times.items()})
 
+    def meeting(self, times: np.ndarray, tolerance: float) -> Inputs:
+        """The same with knots and jumps that miss one of the times ``(B, T)`` by at most `tolerance` moved onto it."""
+
+        def met(own: np.ndarray) -> np.ndarray:
+            if not own.size:
+                return own
+            away = np.abs(own[..., None] - times[:, None])
+            nearest = np.take_along_axis(times, away.argmin(axis=-1), axis=1)
+            return np.where(away.min(axis=-1) <= tolerance, nearest, own)
+
+        return Inputs(met(self.knots), self.coefficients, met(self.jumps), met(self.kinks))
+
     def between(self, start: np.ndarray, end: np.ndarray) -> Inputs:
         """What is needed of them from ``start`` to ``end``, ``(B,)`` each; a jump at the start is over."""
         first = np.maximum((self.knots <= start[:, None]).sum(axis=1) - 1, 0)

@@ -49,6 +49,11 @@ class Segments:
         """Times of all points, ``(S, k + 1)``."""
         return self.start_time[:, None] + self.grid
 
+    @property
+    def rounding(self) -> float:
+        """How far a sample may be off the times ``t``."""
+        return _rounding(self.grid, self.t)
+
 
 def segments(ds: xr.Dataset, steps: int = 4, onto_manifold: OntoManifold | None = None) -> Segments:
     """Cut the trajectories into consecutive segments of `steps` steps.
@@ -115,8 +120,11 @@ def _next(startable: np.ndarray, sample: int) -> int:
 def _grid(times: np.ndarray) -> np.ndarray:
     """Times since the first point: ``(k + 1,)`` where the segments ``(S, k + 1)`` share them, else for each."""
     relative = times - times[:, :1]
-    # Large absolute times (seconds of an epoch) lose digits in the difference, which the mean gets back.
-    rounding = 4 * np.finfo(np.float64).eps * np.abs(times).max()
     mean = relative.mean(axis=0)
-    tolerance = TIME_TOLERANCE * mean[-1] + rounding
-    return mean if (np.abs(relative - mean) <= tolerance).all() else relative
+    return mean if (np.abs(relative - mean) <= _rounding(mean, times)).all() else relative
+
+
+def _rounding(grid: np.ndarray, times: np.ndarray) -> float:
+    # Large absolute times (seconds of an epoch) lose digits in differences, which a mean gets back.
+    eps = np.finfo(np.float64).eps
+    return float(TIME_TOLERANCE * grid[..., -1].max() + 4 * eps * np.abs(times).max())

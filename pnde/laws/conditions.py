@@ -64,6 +64,11 @@ class Conditions:
         """The same on clocks that begin at `start` `(B,)`."""
         return Conditions(None if self.inputs is None else self.inputs.since(start), self.p)
 
+    def meeting(self, times: np.ndarray, tolerance: float) -> Conditions:
+        """The same with jumps that miss one of the times `(B, T)` by no more than `tolerance` moved onto it."""
+        inputs = None if self.inputs is None else self.inputs.meeting(times, tolerance)
+        return Conditions(inputs, self.p)
+
     def at(self, t: np.ndarray) -> Instant:
         """The instants at times `(B, ...)`; where a time is NaN, so are its inputs."""
         w = rate = curvature = p = None

@@ -58,8 +58,7 @@ class PowerBalance(Constraint):
             names=[f"{what} at {grid.bus_label(k)}" for what, at in rows for k in at],
             states=grid.state_names,
             jumps=[grid.state_names[k] for k in _free_at_jumps(grid)],
-            julia=None if grid.buses.current.any() or len(self.driven) else "PowerBalance",
-            julia_parameters=_julia_parameters(grid),
+            julia=None if grid.buses.current.any() else "PowerBalance",
         )
         self.structure = Network(grid)
         if len(self.driven):
@@ -71,6 +70,7 @@ class PowerBalance(Constraint):
             none = 2 * len(self.driven)
             pins = np.full(2 * len(grid.slack), none)
             self._input = np.concatenate([np.where(is_driven, both, none), pins])
+        self.julia_parameters = self._julia_parameters()
 
     @property
     def label(self) -> str:
@@ -104,6 +104,23 @@ class PowerBalance(Constraint):
     def _matrix(self, u: Any) -> Any:
         return self.structure.matrix(u, self.structure.current(u))
 
+    def _julia_parameters(self) -> dict[str, Any]:
+        """The keywords of the Julia package's `PowerBalance`; its positions count from 1."""
+        grid, matrix = self.grid, self.grid.admittance().tocoo()
+        parameters = {
+            "size": grid.size,
+            "rows": matrix.row + 1,
+            "columns": matrix.col + 1,
+            "conductance": np.ascontiguousarray(matrix.data.real),
+            "susceptance": np.ascontiguousarray(matrix.data.imag),
+            "loads": grid.loads + 1,
+            "slack": grid.slack + 1,
+        }
+        if len(self.driven):
+            units = np.eye(2 * len(self.driven))
+            parameters["demand"] = np.stack([self.demand(unit) for unit in units], axis=1)
+        return parameters
+
     def bind(self, states: Sequence[str]) -> Constraint:
         own, given = self.grid.state_names, tuple(states)
         for name in given:
@@ -132,17 +149,3 @@ def _free_at_jumps(grid: Grid) -> np.ndarray:
     """The states without a derivative: those of the loads, and of the slack, whose rows would have none else."""
     buses = np.concatenate([grid.loads, grid.slack])
     return np.concatenate([buses, buses + grid.size])
-
-
-def _julia_parameters(grid: Grid) -> dict[str, Any]:
-    """The keywords of the Julia package's `PowerBalance`; its positions count from 1."""
-    matrix = grid.admittance().tocoo()
-    return {
-        "size": grid.size,
-        "rows": matrix.row + 1,
-        "columns": matrix.col + 1,
-        "conductance": np.ascontiguousarray(matrix.data.real),
-        "susceptance": np.ascontiguousarray(matrix.data.imag),
-        "loads": grid.loads + 1,
-        "slack": grid.slack + 1,
-    }

@@ -57,7 +57,8 @@ class Rods(Constraint):
             names=[f"squared length of {rod}" for rod in rods]
             + [f"stretching of {rod}" for rod in rods],
             states=states,
-            julia=None if moving_pivot else "Rods",
+            julia="Rods",
+            julia_parameters={"moving_pivot": True} if moving_pivot else None,
         )
         self.takes = frozenset({"w"}) if moving_pivot else frozenset()
         self.structure = RodsStructure(moving_pivot)

@@ -42,6 +42,8 @@ class LotkaVolterraFamily(System):
             names=("V",),
             states=self.states,
             domain=positive,
+            julia="LotkaVolterraFamily",
+            julia_parameters={"alpha": self.alpha, "gamma": self.gamma},
         )
 
     @property

@@ -9,8 +9,10 @@ from pnde.data import (
     complete,
     cut,
     differentiate,
+    inputs_of,
     make_dataset,
     save_data,
+    segments,
     select,
     split_data,
     summary,
@@ -354,3 +356,29 @@ def test_an_input_that_is_a_wrapped_angle(caplog):
     caplog.clear()
     held = open_data(ds, interpolation="held")
     assert caplog.text == "" and held["interpolation"].values == ["held"]
+
+
+def test_a_jump_at_a_sample_is_at_it_by_the_clock_of_segments():
+    """Their times are means of differences: a jump that came behind by rounding would change the wrong sample."""
+    t, seconds = np.linspace(0.0, 10.0, 101), 1.7e9
+    for times in (t, t + seconds):
+        ds = make_dataset(
+            U[:1, np.arange(101) % 11],
+            times,
+            ["x", "y"],
+            w=np.arange(101.0)[:, None],
+            inputs="F",
+            interpolation="held",
+        )
+        found = segments(ds, 4)
+        inputs = inputs_of(ds).of(found.trajectory)
+        inputs = inputs.between(found.start_time, found.t[:, -1] + found.rounding)
+        inputs = inputs.since(found.start_time)
+        clock = np.broadcast_to(found.grid, found.u.shape[:2])
+        assert np.isin(inputs.jumps[:, -1], found.grid).mean() < 0.9
+        met = inputs.meeting(clock, found.rounding)
+        known = met.jumps[np.isfinite(met.jumps)]
+        assert np.isin(known, found.grid).all() and len(known) > 90
+        np.testing.assert_array_equal(
+            met.at(clock)[:, :, 0], ds["w"].values[0, found.start[:, None] + np.arange(5), 0]
+        )

@@ -51,7 +51,7 @@ component(network, index::EIndex) = network[EIndex(index.compidx)]
 PNDE.is_network(::Network) = true
 
 "A network given as the law of a model is the law of its algebraic equations."
-PNDE.as_constraint(network::Network, time_dependent = false, source = "") =
+PNDE.as_constraint(network::Network, takes = (), source = "") =
     AlgebraicRows(DifferentialAlgebraic(network))
 
 end

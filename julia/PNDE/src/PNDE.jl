@@ -32,7 +32,8 @@ using Zygote: Zygote
 
 export AbstractProjection, CholeskyProjection, QRProjection, TruncatedProjection, project
 export AbstractConstraint, Constraint, Holonomic, InDomain, Linear, Stacked, value, constraint_jacobian
-export Quartic, LotkaVolterra, Rods, PowerBalance, ieee14
+export Quartic, LotkaVolterra, LotkaVolterraFamily, Rods, PowerBalance, ieee14
+export Drive, Instant, Jump, OfInstant
 export DifferentialAlgebraic, AlgebraicRows, SparseJacobian, ambient_forcing, simulate
 export retract
 export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, velocity
@@ -41,6 +42,7 @@ export StoredSteps, GaussAdjoint, InterpolatingAdjoint, BacksolveAdjoint, Zygote
 export Program, TracedFunction, TracedLaw
 export Segments, Trainer, step!, evaluate, loss_and_gradient
 
+include("laws/instant.jl")
 include("program/operations.jl")
 include("program/program.jl")
 include("structures/jacobian.jl")
@@ -65,6 +67,8 @@ include("fields/model.jl")
 include("fields/layout.jl")
 include("fields/network.jl")
 include("fields/velocity.jl")
+include("solve/jumping.jl")
+include("solve/driving.jl")
 include("solve/settings.jl")
 include("solve/tableaus.jl")
 include("solve/stepping.jl")
@@ -74,6 +78,7 @@ include("solve/integrate.jl")
 include("solve/push.jl")
 include("solve/differential_algebraic.jl")
 include("train/loss.jl")
+include("train/across.jl")
 include("train/trainer.jl")
 include("program/of_rows.jl")
 include("device.jl")

@@ -22,5 +22,7 @@ on_card(array) = CARD[](array)
 on_host(number::Number) = number
 on_host(array::Array) = array
 on_host(array::AbstractArray) = Array(array)
+on_host(::Nothing) = nothing
+on_host(at::Instant) = Instant(map(on_host, (at.t, at.w, at.rate, at.curvature, at.p))...)
 
 name_of_card() = CARD[] === nothing ? "none" : string(CARD[])

@@ -35,6 +35,9 @@ function named_program(; inputs, constants, constant_ends, operations, operands,
     return Program(Int(inputs), numbers, steps, Int(result), Int(clock))
 end
 
+"Names of parts of an instant from outside, as Julia's."
+named_parts(names) = Tuple(Symbol(String(name)) for name in names)
+
 is_system(x) = x isa DifferentialAlgebraic
 "Whether x is a network of PowerDynamics.jl, which the extension knows."
 is_network(x) = false
@@ -42,13 +45,13 @@ name_of_type(x) = string(typeof(x))
 
 linear_law(matrix) = Linear(Matrix{Float64}(matrix))
 
-"h(u, t), NaN where the law is not defined."
-law_values(law, u, t) = ifelse.(reshape(indomain(law, u), 1, :), value(law, u, t), eltype(u)(NaN))
+"h of states at an instant, NaN where the law is not defined."
+law_values(law, u, at) = ifelse.(reshape(indomain(law, u), 1, :), value(law, u, at), eltype(u)(NaN))
 
 "The states u `(n, B)` put on the manifold, and which of them `(B,)` are there."
-function retract_states(law, metric, u, t, c)
-    states = retract(CholeskyProjection(), law, metric, u, t, c)
-    return states, collect(Bool, vec(is_on_manifold(law, states, t, c)))
+function retract_states(law, metric, u, at, c)
+    states = retract(CholeskyProjection(), law, metric, u, at, c)
+    return states, collect(Bool, vec(is_on_manifold(law, states, at, c)))
 end
 
 algebraic_program(system) = program(u -> algebraic_rows(system, u, 0.0), length(system.moving))

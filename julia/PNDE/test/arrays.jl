@@ -92,7 +92,7 @@ end
 end
 
 @testset "a twin of a user's runs on the host, and the rest of its model where it is" begin
-    law = Constraint((u, t) -> [u[1]^2 + u[2]^2 - sin(t), u[3]]; time_dependent = true, domain = u -> u[1] > -10)
+    law = Constraint((u, t) -> [u[1]^2 + u[2]^2 - sin(t), u[3]]; takes = (:t,), domain = u -> u[1] > -10)
     metric = u -> 1 .+ u .^ 2
     u, t = randn(rng, 4, 5), rand(rng, 5)
     c = value(law, u, t)

@@ -42,7 +42,7 @@ end
 end
 
 @testset "a law that depends on time" begin
-    law = Constraint((u, t) -> u[1] - sin(2t); time_dependent = true)
+    law = Constraint((u, t) -> u[1] - sin(2t); takes = (:t,))
     u, t = randn(rng, 2, 3), [0.1, 0.2, 0.3]
     @test value(law, u, t) ≈ (u[1, :] .- sin.(2t))'
     @test drift(law, u, t) ≈ -2cos.(2t)'

@@ -14,34 +14,76 @@ function hanging(N, B)
     return vcat(sum_links(sin.(θ)), sum_links(.-cos.(θ)), sum_links(cos.(θ) .* ω), sum_links(sin.(θ) .* ω))
 end
 
+"The 14-bus grid with the demand of all loads as inputs, active and then reactive, MW and Mvar."
+function ieee14_of_loads()
+    (; conductance, susceptance, loads, slack) = ieee14()
+    L = size(loads, 1)
+    demand = [Matrix(1.0I, 2L, 2L) ./ 100; zeros(2 * size(slack, 1), 2L)]
+    return PowerBalance(conductance, susceptance, loads, slack, demand)
+end
+
+"Which states have no derivative: those of the loads and of the slack."
+free_at_jumps(law) = repeat(vec(sum(law.loads; dims = 1) .+ sum(law.slack; dims = 1)), 2)
+
 const SYSTEMS = (
     (name = "quartic", law = Quartic(), order = 2, u = wave(4, 2), dt = 0.1),
     (name = "lotka-volterra", law = LotkaVolterra(), order = 1, u = 1.5 .+ 0.7 .* wave(2, 2), dt = 0.1),
     (name = "pendulum-4", law = Rods(), order = 2, u = hanging(4, 2), dt = 0.01),
     (name = "pendulum-8", law = Rods(), order = 2, u = hanging(8, 2), dt = 0.01),
     (name = "ieee14", law = ieee14(), order = 1, u = vcat(1 .+ 0.05 .* wave(14, 2), 0.1 .* wave(14, 2)), dt = 0.1),
+    (name = "driven-pendulum", law = Rods(; moving_pivot = true), order = 2, u = hanging(2, 2), dt = 0.01, inputs = 2, size = 0.1),
+    (name = "lotka-volterra-family", law = LotkaVolterraFamily(), order = 1, u = 1.5 .+ 0.7 .* wave(2, 2), dt = 0.1, parameters = 2),
+    (
+        name = "ieee14-loads", law = ieee14_of_loads(), order = 1, u = vcat(1 .+ 0.05 .* wave(14, 2), 0.1 .* wave(14, 2)), dt = 0.1,
+        inputs = 18, size = 10.0, jump = Jump(trues(20), free_at_jumps(ieee14())),
+    ),
 )
+
+"""
+What drives two trajectories: cubic inputs with a knot at 7.3 dt, where value and slope go on, and where the system jumps
+another at 2.3 dt, where they do not.
+"""
+function drive_of(system)
+    system = merge((inputs = 0, parameters = 0, size = 1.0, jump = nothing), system)
+    (; dt, inputs, parameters, jump) = system
+    inputs + parameters == 0 && return zeros(2)
+    p = parameters == 0 ? nothing : 0.75 .+ 0.25 .* wave(parameters, 2)
+    jumps = fill(2.3dt, jump === nothing ? 0 : 1, 2)
+    inputs == 0 && return Drive(zeros(2), nothing, nothing, jumps, zeros(0, 2), p)
+    knots = jump === nothing ? [-dt, 7.3dt] : [-dt, 2.3dt, 7.3dt]
+    a, x = system.size .* wave(inputs, 4, length(knots), 2), knots[end] - knots[end - 1]
+    before = a[:, :, end - 1, :]
+    a[:, 1, end, :] = sum(before[:, d, :] .* x^(d - 1) for d in 1:4)
+    a[:, 2, end, :] = sum((d - 1) .* before[:, d, :] .* x^(d - 2) for d in 2:4)
+    return Drive(zeros(2), repeat(knots, 1, 2), a, jumps, zeros(0, 2), p, jump)
+end
+
+"The instants at which laws and velocities are evaluated."
+at_of(system) = PNDE.instant(drive_of(system), 1.3 * system.dt)
 const METHODS = (nde = NDE(), snde = SNDE(1.5), pnde = Projected())
 const PROJECTIONS = (cholesky = CholeskyProjection(), qr = QRProjection(), truncated = TruncatedProjection())
 
 function model(system, method)
-    n = size(system.u, 1)
+    n, conditions = size(system.u, 1), get(system, :inputs, 0) + get(system, :parameters, 0)
+    mean, std = 0.1 .* sin.(0:(n - 1)), 1 .+ 0.1 .* cos.(0:(n - 1))
+    driven = conditions > 0 ? (0.1 .* cos.(0:(conditions - 1)), get(system, :size, 1.0) .* (1 .+ 0.1 .* sin.(0:(conditions - 1)))) : (nothing, nothing)
     return Model(;
-        sizes = (n, 8, 8, n ÷ system.order), skip = true, method, constraint = system.law, order = system.order,
-        mean = 0.1 .* sin.(0:(n - 1)), std = 1 .+ 0.1 .* cos.(0:(n - 1)),
+        sizes = (n + conditions, 8, 8, n ÷ system.order), skip = true, method, constraint = system.law, order = system.order,
+        mean, std, condition_mean = driven[1], condition_std = driven[2],
     )
 end
 
 function golden(system)
     (; law, u, dt) = system
     n, B = size(u)
-    h = value(law, u, 0.0)
-    G = PNDE.dense(constraint_jacobian(law, u, 0.0))
+    at = at_of(system)
+    h = value(law, u, at)
+    G = PNDE.dense(constraint_jacobian(law, u, at))
     θ = 0.4 .* wave(length(model(system, NDE()).layout))
     return (;
         versions = PNDE.versions(), u, h, G,
         projection = map(algorithm -> projection(algorithm, system), PROJECTIONS),
-        velocity = map(method -> velocity(model(system, method), θ, u, h .- 0.1, 0.0), METHODS),
+        velocity = map(method -> velocity(model(system, method), θ, u, h .- 0.1, at), METHODS),
         dt, training = map(method -> training(model(system, method), θ, system), METHODS),
         rollout = map(method -> forecast(model(system, method), θ, system, h), METHODS),
     )
@@ -51,7 +93,7 @@ end
 function projection(algorithm, system)
     (; law, u) = system
     n, B = size(u)
-    G = PNDE.dense(constraint_jacobian(law, u, 0.0))
+    G = PNDE.dense(constraint_jacobian(law, u, at_of(system)))
     v, p̅, b, W = wave(n, B), cos.(wave(n, B)), 0.3 .* wave(size(G, 1), B), 1.5 .+ 0.5 .* wave(n, B)
     p, pullback = PNDE.ChainRulesCore.rrule(project, algorithm, G, v, b, W)
     _, _, G̅, v̅, b̅, W̅ = map(PNDE.unthunk, pullback(p̅))
@@ -62,16 +104,18 @@ end
 function training(model, θ, system)
     (; law, u, dt) = system
     points = reshape(u, :, 1, 2) .+ 0.1 .* reshape([0, 1, 2, 3, 4], 1, 5) .* wave(size(u, 1), 5, 2)
-    segments = Segments(points, value(law, u, 0.0), zeros(2), dt .* (0:4), fill(0.5, 2))
+    segments = Segments(points, value(law, u, at_of(system)), drive_of(system), dt .* (0:4), fill(0.5, 2))
     settings = Settings(; solver = Vern9(), rtol = 1.0e-13, atol = 1.0e-13, retract = :never)
     loss, gradient = loss_and_gradient(model, θ, segments, settings)
     return (; loss, gradient)
 end
 
-"Twenty fixed steps of Tsit5, retracted each, every fifth saved."
+"Twenty fixed steps of Tsit5, retracted each, every fifth saved; through a jump steps as small as rounding wants them."
 function forecast(model, θ, system, c)
     times = repeat(system.dt .* (0:5:20), 1, 2)
-    out = rollout(model, θ, system.u, times, c, Settings(; step = system.dt))
+    jumps = haskey(system, :jump)
+    settings = jumps ? Settings(; solver = Vern9(), rtol = 1.0e-12, atol = 1.0e-12) : Settings(; step = system.dt)
+    out = rollout(model, θ, system.u, times, c, settings, drive_of(system))
     @assert all(iszero, out.status)
     return out.u
 end

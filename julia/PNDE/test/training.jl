@@ -82,7 +82,7 @@ end
     model, batch = volterra_model(), segments(3, 4, 0.1)
     for solver in (Tsit5(), Vern9())
         θ, settings = weights(model), Settings(; solver, step = 0.05, retract = :never)
-        predicted, status, steps = PNDE.predict(StoredSteps(), model, θ, batch, settings)
+        predicted, _, status, steps = PNDE.predict(StoredSteps(), model, θ, batch, settings)
         expected = rollout(model, θ, batch.u[:, 1, :], repeat(batch.grid, 1, 3), batch.c, settings)
         @test permutedims(predicted, (1, 3, 2)) ≈ expected.u rtol = 1.0e-13
         @test status == PNDE.OK && steps == only(unique(expected.steps))
@@ -140,7 +140,7 @@ end
     model, whole = volterra_model(), segments(3, 4, 0.1)
     θ = weights(model)
     known = ones(2, 5, 3)
-    with(u, known) = Segments(u, whole.c, whole.start, whole.grid, whole.share, known)
+    with(u, known) = Segments(u, whole.c, whole.drive, whole.grid, whole.share, known)
     loss(segments) = loss_and_gradient(model, θ, segments, tight())[1:2]
     @test all(loss(with(whole.u, known)) .≈ loss(whole))
     known[1, 3, 1] = known[2, 4, 2] = 0
@@ -151,7 +151,7 @@ end
     predicted = rollout(model, θ, whole.u[:, 1, :], repeat(whole.grid, 1, 3), whole.c, tight()).u
     errors = ((permutedims(predicted, (1, 2, 3)) .- whole.u) ./ model.std)[:, 2:end, :] .* known[:, 2:end, :]
     @test value ≈ sum(sum(abs2, errors[:, :, s]) / sum(known[:, 2:end, s]) for s in 1:3) / 3 rtol = 1.0e-7
-    apart = Segments(hidden, whole.c, whole.start, repeat(whole.grid, 1, 3), whole.share, known)
+    apart = Segments(hidden, whole.c, whole.drive, repeat(whole.grid, 1, 3), whole.share, known)
     @test loss(apart)[1] ≈ value rtol = 1.0e-8
 end
 
@@ -176,7 +176,7 @@ end
 @testset "a law of time knows it in double precision" begin
     # In single precision 1e6 + 0.1 is 1e6 + 0.125.
     seen = Any[]
-    law = Constraint((u, t) -> (push!(seen, t); u[1] - 0.5sin(t)); time_dependent = true)
+    law = Constraint((u, t) -> (push!(seen, t); u[1] - 0.5sin(t)); takes = (:t,))
     model = Model(; sizes = (2, 4, 2), method = Projected(), constraint = law, mean = zeros(Float32, 2), std = ones(Float32, 2))
     batch = Segments(ones(Float32, 2, 2, 1), zeros(Float32, 1, 1), [1.0e6 + 0.1], Float32[0, 0.5], Float32[1])
     θ = Float32.(weights(model))

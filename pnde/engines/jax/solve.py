@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from pnde.config import SolverConfig, TrainingSolverConfig
 from pnde.engines import Status
+from pnde.engines.jax.fixed_steps import FixedSteps
 from pnde.engines.jax.portions import in_portions
 from pnde.engines.jax.replaying import Replay
 from pnde.errors import ConfigError
@@ -106,7 +107,7 @@ def solve(
     if after_steps is not None or jump is not None:
         solver = _OnManifold(solver, after_steps, jump)
     terms = diffrax.ODETerm(field)
-    controller: Any
+    controller: diffrax.AbstractStepSizeController
     ends = [] if kinks is None else [kinks]
     ends += [times] if stop_at_times else []
     if settings.step is None:
@@ -124,17 +125,14 @@ def solve(
         order = solver.error_order(terms)
         first, _ = controller.init(terms, times[0], times[-1], u0, None, args, solver.func, order)
         dt0 = jnp.where(first > times[0], first - times[0], smallest)  # NaN where the field is
-    else:
-        controller, dt0, ends = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype), []
-        if jumps is not None:
-            # Steps that are cut short are not in the grid of `ConstantStepSize`. This one accepts every step.
-            controller = diffrax.PIDController(
-                rtol=settings.rtol, atol=atol, norm=norm, dtmin=dt0, dtmax=dt0, force_dtmin=True
+        if jumps is not None or ends:
+            controller = diffrax.ClipStepSizeController(
+                controller, step_ts=jnp.concatenate(ends) if ends else None, jump_ts=jumps
             )
-    if jumps is not None or ends:
-        controller = diffrax.ClipStepSizeController(
-            controller, step_ts=jnp.concatenate(ends) if ends else None, jump_ts=jumps
-        )
+    else:
+        controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, dtype)
+        if jumps is not None:
+            controller = diffrax.ClipStepSizeController(FixedSteps(), jump_ts=jumps)
     end = times[-1]
     if jumps is not None:  # behind a jump at the last time, for the state after it
         end = end + 128 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))

@@ -40,4 +40,5 @@ def trajectories_of(out: Any) -> Trajectories:
         status=np.array(out.status, np.int8),
         steps=np.array(out.steps),
         evaluations=np.array(out.evaluations),
+        c=to_python(out.c) if out.c.shape[0] else None,
     )

@@ -10,7 +10,8 @@ import numpy as np
 from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Mechanical, Training, Trajectories
 from pnde.engines.julia.arrays import has_card, to_julia, to_python, trajectories_of
-from pnde.engines.julia.laws import check_undriven, has_twin, julia_law
+from pnde.engines.julia.driving import Sizes, julia_drive, julia_instant
+from pnde.engines.julia.laws import has_twin, julia_law
 from pnde.engines.julia.models import (
     check_form,
     flat,
@@ -66,20 +67,19 @@ class JuliaEngine:
             # What evaluation by the embedded engine leaves behind: the rows of each part.
             constraint._sizes = tuple(part.shape[1] for part in parts)
             return np.concatenate(parts, axis=1)
-        law = julia_law(constraint, u.shape[1])
-        t = np.broadcast_to(at.t, len(u))
+        at = at._replace(t=np.broadcast_to(at.t, len(u)))
+        law = julia_law(constraint, Sizes.of(u, at))
         with julia() as jl:
-            values = to_python(jl.law_values(law, to_julia(u), to_julia(t)))
+            values = to_python(jl.law_values(law, to_julia(u), julia_instant(at, len(u))))
         if has_twin(constraint):
-            check_twin(constraint, u, t, values)
+            check_twin(constraint, u, at, values)
         return values
 
     def retract(
         self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        n = u.shape[1]
-        law, metric = julia_law(constraint, n), julia_metric(metric, n)
-        arrays = [to_julia(array) for array in (u, np.broadcast_to(at.t, len(u)), c)]
+        law, metric = julia_law(constraint, Sizes.of(u, at)), julia_metric(metric, u.shape[1])
+        arrays = to_julia(u), julia_instant(at, len(u)), to_julia(c)
         with julia() as jl:
             states, converged = jl.retract_states(law, metric, *arrays)
             return to_python(states), to_python(converged)
@@ -93,12 +93,15 @@ class JuliaEngine:
         constraint: Constraint | None = None,
         conditions: Conditions = UNDRIVEN,
     ) -> Trajectories:
-        check_undriven("the right-hand side", conditions.roles)
+        if conditions.roles:
+            raise ConfigError(
+                'the julia engine integrates no right-hand side with inputs or parameters: use engine="jax"'
+            )
 
         def in_place(du: Any, u: Any, t: float) -> None:
             np.asarray(du)[...] = rhs(np.asarray(u), Instant(t))
 
-        law = None if constraint is None else julia_law(constraint, u0.shape[1])
+        law = None if constraint is None else julia_law(constraint, Sizes(u0.shape[1]))
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
         with julia() as jl:
@@ -115,7 +118,7 @@ class JuliaEngine:
         duration: float,
         settings: SolverConfig,
     ) -> Trajectories:
-        law, dtype = julia_law(constraint, u0.shape[1]), settings.precision
+        law, dtype = julia_law(constraint, Sizes(u0.shape[1])), settings.precision
         arrays = [to_julia(array, dtype) for array in (u0, velocity)]
         with julia() as jl:
             return trajectories_of(jl.push_along(law, *arrays, duration, julia_settings(settings)))
@@ -130,12 +133,14 @@ class JuliaEngine:
         settings: SolverConfig,
         conditions: Conditions = UNDRIVEN,
     ) -> Trajectories:
-        check_undriven("the model", conditions.roles)
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
-        card = on_card(model, settings.solver)
+        card = on_card(model, settings.solver, conditions.jump)
         weights_and_states = (to_julia(array, dtype, card) for array in (flat(weights), u0))
         the_model = julia_model(model, dtype, card)
+        drive = julia_drive(
+            model, conditions.since(times[:, 0]), times[:, 0], c.shape[1], dtype, card
+        )
         with julia() as jl:
             return trajectories_of(
                 jl.rollout(
@@ -144,18 +149,21 @@ class JuliaEngine:
                     to_julia(times),  # in double precision, whatever that of the states
                     to_julia(c, dtype, card),
                     julia_settings(settings),
+                    drive,
                 )
             )
 
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
-        t = np.broadcast_to(at.t, len(u))
         card = on_card(model)
-        arrays = (to_julia(array, "float64", card) for array in (flat(weights), u, c, t))
-        the_model = julia_model(model, "float64", card)
+        arrays = (to_julia(array, "float64", card) for array in (flat(weights), u, c))
+        the_model, instants = (
+            julia_model(model, "float64", card),
+            julia_instant(at, len(u), card),
+        )
         with julia() as jl:
-            return to_python(jl.velocity(the_model, *arrays))
+            return to_python(jl.velocity(the_model, *arrays, instants))
 
     def mechanics(self, model: Model, weights: Weights, u: np.ndarray, at: Instant) -> Mechanical:
         check_form(model.config)
@@ -168,7 +176,7 @@ class JuliaEngine:
         self.check(model.config)
         card = on_card(model)
         the_model = julia_model(model, settings.precision, card)
-        segments = julia_segments(batch, settings.precision, card)
+        segments = julia_segments(model, batch, card)
         with julia() as jl:
             loss, gradient, *_ = jl.loss_and_gradient(
                 the_model,

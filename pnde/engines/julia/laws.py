@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from pnde.engines.julia.driving import Sizes, parts_of
 from pnde.engines.julia.networks import JuliaNetwork
 from pnde.engines.julia.programs import traced_domain, traced_function, traced_law
 from pnde.engines.julia.session import julia
-from pnde.errors import ConfigError
 from pnde.laws import Constraint, Holonomic, Linear, Stacked
+from pnde.laws.signature import arguments_of
 
-_laws: weakref.WeakKeyDictionary[Constraint, dict[int, Any]] = weakref.WeakKeyDictionary()
+_laws: weakref.WeakKeyDictionary[Constraint, dict[Sizes, Any]] = weakref.WeakKeyDictionary()
 
 
-def julia_law(constraint: Constraint, n: int) -> Any:
-    """The law of n states as a Julia object; made once.
+def julia_law(constraint: Constraint, sizes: Sizes) -> Any:
+    """The law of so many states, inputs and parameters as a Julia object; made once.
 
-    **Raises:** `pnde.errors.ConfigError` if the law takes inputs or parameters; `pnde.errors.EngineError` if it does
-    something that Julia cannot.
+    **Raises:** `pnde.errors.EngineError` if the law does something that Julia cannot.
     """
-    check_undriven(f"the law {constraint.label!r}", constraint.takes)
-    made = _laws.setdefault(constraint, {})
-    if n not in made:
-        made[n] = _make(constraint, n)
-    return made[n]
+    made, taken = _laws.setdefault(constraint, {}), sizes.taken(constraint.takes)
+    if taken not in made:
+        made[taken] = _make(constraint, taken)
+    return made[taken]
 
 
-def _make(constraint: Any, n: int) -> Any:
+def _make(constraint: Any, sizes: Sizes) -> Any:
     if isinstance(constraint, Stacked):
-        parts = [julia_law(part, n) for part in constraint.parts]
+        parts = [julia_law(part, sizes) for part in constraint.parts]
         with julia() as jl:
             return jl.Stacked(*parts)
     if is_network(constraint):
@@ -41,30 +40,20 @@ def _make(constraint: Any, n: int) -> Any:
         with julia() as jl:
             law = jl.linear_law(constraint.matrix)
     elif constraint.julia is None:
-        return traced_law(constraint, n)
+        return traced_law(constraint, sizes)
     else:
         with julia() as jl:
             code = jl.load_code(constraint.julia, **_parameters(constraint.julia_parameters or {}))
+            takes = jl.named_parts(parts_of(constraint.takes))
             if isinstance(constraint, Holonomic):
-                law = jl.Holonomic(code)
+                law = jl.Holonomic(code, takes=takes)
             else:
-                law = jl.as_constraint(code, "t" in constraint.takes, constraint.julia)
+                law = jl.as_constraint(code, takes, constraint.julia)
     if constraint.domain is None:
         return law
-    domain = traced_domain(constraint, n)
+    domain = traced_domain(constraint, sizes)
     with julia() as jl:
         return jl.InDomain(law, domain)
-
-
-def check_undriven(what: str, roles: Iterable[str]) -> None:
-    """Whether what is given to this engine does without inputs and parameters.
-
-    **Raises:** `pnde.errors.ConfigError`.
-    """
-    if {"w", "p"} & set(roles):
-        raise ConfigError(
-            f'{what} takes inputs or parameters, which the julia engine does not know: use engine="jax"'
-        )
 
 
 def is_network(constraint: Any) -> bool:
@@ -79,13 +68,20 @@ def has_twin(constraint: Constraint) -> bool:
     return constraint.julia is not None
 
 
-def julia_function(function: Any, n: int, what: str) -> Any:
-    """A Python function of n states that a model holds: its twin, the attribute `julia`, or else traced."""
-    source = getattr(function, "julia", None)
+def julia_function(function: Any, sizes: Sizes, what: str) -> Any:
+    """A Python function that a model holds: its twin, the attribute `julia`, or else traced.
+
+    A twin is called with the states as a batch `(n, B)`, and then with what the function takes of the time `(1, B)`,
+    the inputs `(k, B)` and the parameters `(r, B)`, in this order.
+    """
+    source, arguments = getattr(function, "julia", None), arguments_of(function, f"the {what}")
     if source is None:
-        return traced_function(function, n, f"the {what}")
+        return traced_function(function, arguments, sizes, f"the {what}")
     with julia() as jl:
-        return jl.load_code(source)
+        code = jl.load_code(source)
+        if not arguments.roles:
+            return code
+        return jl.OfInstant(code, jl.named_parts(parts_of(arguments.roles)))
 
 
 def _parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from pnde.config import Config, SolverConfig
 from pnde.engines.julia.arrays import has_card, to_julia
-from pnde.engines.julia.laws import check_undriven, is_network, julia_function, julia_law
+from pnde.engines.julia.driving import Sizes
+from pnde.engines.julia.laws import is_network, julia_function, julia_law
 from pnde.engines.julia.session import julia
 from pnde.errors import ConfigError
-from pnde.laws.signature import arguments_of
 from pnde.models import Mechanics, Model, Weights
 
 _models: weakref.WeakKeyDictionary[Model, dict[tuple[str, bool], Any]] = weakref.WeakKeyDictionary()
@@ -23,17 +23,16 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
     """The model as a Julia object, in a precision, on a card or not; made once for each."""
     made = _models.setdefault(model, {})
     if (dtype, card) not in made:
-        config, n = model.config, len(model.states)
+        config, sizes = model.config, Sizes.of_model(model)
         check_form(config)
-        check_undriven("the model", "w" * bool(model.inputs) + "p" * bool(model.parameters))
-        law = None if model.constraint is None else julia_law(model.constraint, n)
-        metric, physics = julia_metric(model.metric, n), model.physics
+        law = None if model.constraint is None else julia_law(model.constraint, sizes)
+        metric, physics = julia_metric(model.metric, sizes.states), model.physics
         if physics is not None and not isinstance(physics, Mechanics):
-            if arguments_of(physics, "the physics").roles:
-                raise ConfigError(
-                    'in the julia engine, physics is a function of the state alone: use engine="jax"'
-                )
-            physics = julia_function(physics, n, "physics")
+            physics = julia_function(physics, sizes, "physics")
+
+        def constant(x: Any) -> Any:
+            return None if x is None else to_julia(x, dtype, card)
+
         with julia() as jl:
             made[dtype, card] = jl.named_model(
                 sizes=model.layer_sizes,
@@ -43,13 +42,15 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
                 gamma=config.gamma,
                 constraint=law,
                 projection=config.projection.method,
-                mean=to_julia(model.mean, dtype, card),
-                std=to_julia(model.std, dtype, card),
-                speed=None if model.speed is None else to_julia(model.speed, dtype, card),
+                mean=constant(model.mean),
+                std=constant(model.std),
+                speed=constant(model.speed),
                 order=model.order,
                 features=model.features,
                 metric=metric,
                 physics=physics,
+                condition_mean=constant(model.condition_mean),
+                condition_std=constant(model.condition_std),
             )
     return made[dtype, card]
 
@@ -65,8 +66,9 @@ def check_form(config: Config) -> None:
         )
 
 
-def on_card(model: Model, solver: str = "tsit5") -> bool:
-    """Whether a model is solved on a card, as its setting `device` says. What runs on the host alone stays there.
+def on_card(model: Model, solver: str = "tsit5", jumps: bool = False) -> bool:
+    """Whether a model is solved on a card, as its setting `device` says. What runs on the host alone stays there, such
+    as a forecast with `jumps` of the inputs.
 
     **Raises:** `pnde.errors.ConfigError` if the setting is `"gpu"`, there is a card, and the model or the solver cannot
     be on it.
@@ -78,6 +80,8 @@ def on_card(model: Model, solver: str = "tsit5") -> bool:
         fault = "a network of PowerDynamics.jl is"
     if solver == "kvaerno5":
         fault = 'solver = "kvaerno5" is'
+    if jumps:
+        fault = "a forecast with inputs that jump is"
     if fault and model.config.device == "gpu":
         raise ConfigError(
             f'device = "gpu", but {fault} for the CPU alone in Julia; set device = "auto" or "cpu"'
@@ -89,7 +93,7 @@ def julia_metric(metric: Any, n: int) -> Any:
     """A metric of n states as the Julia package takes it; see `Model`."""
     if metric is None:
         return None
-    return julia_function(metric, n, "metric") if callable(metric) else to_julia(metric)
+    return julia_function(metric, Sizes(n), "metric") if callable(metric) else to_julia(metric)
 
 
 def julia_settings(settings: SolverConfig) -> Any:

@@ -10,10 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pnde.engines.julia.driving import Sizes
 from pnde.engines.julia.session import julia
 from pnde.engines.julia.tracing import trace
 from pnde.laws import Constraint, Instant
 from pnde.laws.program import Program
+from pnde.laws.signature import Arguments
 
 
 def julia_program(program: Program) -> Any:
@@ -43,63 +45,84 @@ def flat_program(program: Program) -> dict[str, Any]:
     }
 
 
-def traced_law(constraint: Constraint, n: int) -> Any:
-    """A law of n states whose h, ∂h/∂u and ∂h/∂t are programs, as are their derivatives by the state.
+def traced_law(constraint: Constraint, sizes: Sizes) -> Any:
+    """A law whose h, ∂h/∂u and ∂h/∂t + (∂h/∂w) ẇ are programs, as are their derivatives by the state.
 
     **Raises:** `pnde.errors.EngineError` naming an operation that Julia has no counterpart for, and its line.
     """
-    what = f"the law {constraint.label!r}"
+    what, value_at = f"the law {constraint.label!r}", constraint.value
 
-    def value_at(u: Any, t: Any) -> Any:
-        return constraint.value(u, Instant(t))
-
-    def jacobian(u: Any, t: Any) -> Any:
+    def jacobian(u: Any, at: Instant) -> Any:
         if constraint.jacobian is not None:
-            return jnp.asarray(constraint.jacobian_value(u, Instant(t)))
-        return jax.jacrev(lambda u: value_at(u, t))(u)
+            return jnp.asarray(constraint.jacobian_value(u, at))
+        return jax.jacrev(lambda u: value_at(u, at))(u)
 
-    def drift(u: Any, t: Any) -> Any:
-        return jax.jvp(lambda t: value_at(u, t), (t,), (jnp.ones_like(t),))[1]
+    def drift(u: Any, at: Instant) -> Any:
+        def moved(t: Any, w: Any, rate: Any) -> Any:
+            return value_at(u, at._replace(t=t, w=w, rate=rate))
 
-    rate = _function(drift, n, what) if "t" in constraint.takes else None
-    value, slope = _function(value_at, n, what), _function(jacobian, n, what)
+        change = jnp.ones_like(at.t), at.rate, at.curvature
+        return jax.jvp(moved, (at.t, at.w, at.rate), change)[1]
+
+    rate = _function(drift, sizes, what) if constraint.moves else None
+    value, slope = _function(value_at, sizes, what), _function(jacobian, sizes, what)
     with julia() as jl:
-        return jl.TracedLaw(value, slope, rate, traced_domain(constraint, n))
+        return jl.TracedLaw(value, slope, rate, traced_domain(constraint, sizes))
 
 
-def traced_domain(constraint: Constraint, n: int) -> Any:
-    """Where a law of n states is defined, as a program; `None` if everywhere."""
+def traced_domain(constraint: Constraint, sizes: Sizes) -> Any:
+    """Where a law is defined, as a program; `None` if everywhere."""
     domain = constraint.domain
     if domain is None:
         return None
     what = f"the domain of the law {constraint.label!r}"
-    return julia_program(trace(lambda u: jnp.asarray(domain(u)).reshape(1), [n], what))
+    return julia_program(trace(lambda u: jnp.asarray(domain(u)).reshape(1), [sizes.states], what))
 
 
-def traced_function(function: Callable[[Any], Any], n: int, what: str) -> Any:
-    """A function of n states, such as a metric or physics."""
-    return _function(lambda u, t: function(u), n, what)
+def traced_function(
+    function: Callable[..., Any], arguments: Arguments, sizes: Sizes, what: str
+) -> Any:
+    """A function that a model holds, such as a metric or physics."""
+
+    def value(u: Any, at: Instant) -> Any:
+        return jnp.asarray(arguments.call(function, u, at))
+
+    return _function(value, sizes.taken(arguments.roles), what)
 
 
-def _function(function: Callable[[Any, Any], Any], n: int, what: str) -> Any:
-    """A function of a state and the time, and its pullback, the cotangent of the state.
+def _function(function: Callable[[Any, Instant], Any], sizes: Sizes, what: str) -> Any:
+    """A function of a state at an instant, and its pullback, the cotangent of the state.
 
     Julia takes an array column by column, a program holds it row by row, so what crosses is the transpose.
     """
+    counts: dict[str, int | None] = {"t": None}
+    if sizes.inputs:
+        counts |= dict.fromkeys(("w", "rate", "curvature"), sizes.inputs)
+    if sizes.parameters:
+        counts["p"] = sizes.parameters
 
-    def value(u: Any, t: Any) -> Any:
-        return jnp.ravel(jnp.asarray(function(u, t), u.dtype).T)
+    def of_parts(u: Any, *parts: Any) -> Any:
+        return function(u, Instant(**dict(zip(counts, parts, strict=True))))
 
-    def pullback(u: Any, t: Any, cotangent: Any) -> Any:
-        return jax.vjp(lambda u: value(u, t), u)[1](cotangent)[0]
+    def value(u: Any, *parts: Any) -> Any:
+        return jnp.ravel(jnp.asarray(of_parts(u, *parts), u.dtype).T)
 
+    def pullback(u: Any, *parts_and_cotangent: Any) -> Any:
+        *parts, cotangent = parts_and_cotangent
+        return jax.vjp(lambda u: value(u, *parts), u)[1](cotangent)[0]
+
+    lengths = [sizes.states, *counts.values()]
     with jax.enable_x64(True):
-        state, time = (jax.ShapeDtypeStruct(shape, np.float64) for shape in ((n,), ()))
-        shape = jax.eval_shape(lambda u, t: jnp.asarray(function(u, t)), state, time).shape
+        examples = [
+            jax.ShapeDtypeStruct(() if size is None else (size,), np.float64) for size in lengths
+        ]
+        shape = jax.eval_shape(lambda *x: jnp.asarray(of_parts(*x)), *examples).shape
     count = int(np.prod(shape))
     programs = [
-        julia_program(trace(value, [n, None], what, clock=1)),
-        julia_program(trace(pullback, [n, None, count], what, clock=1)),
+        julia_program(trace(value, lengths, what, clock=1)),
+        julia_program(trace(pullback, [*lengths, count], what, clock=1)),
     ]
     with julia() as jl:
-        return jl.TracedFunction(*programs, tuple(int(size) for size in shape))
+        return jl.TracedFunction(
+            *programs, tuple(int(size) for size in shape), jl.named_parts(list(counts))
+        )

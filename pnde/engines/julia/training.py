@@ -10,10 +10,11 @@ import numpy as np
 
 from pnde.engines import Batch, Status, Step
 from pnde.engines.julia.arrays import to_julia, to_python
+from pnde.engines.julia.driving import julia_drive, julia_instant
 from pnde.engines.julia.models import flat, julia_model, julia_settings, on_card, unflat
 from pnde.engines.julia.session import julia
 from pnde.engines.rank import check_rows
-from pnde.errors import RunError
+from pnde.errors import ConfigError, RunError
 from pnde.models import Model, Weights
 
 
@@ -31,8 +32,8 @@ class JuliaTraining:
         optimiser, settings = model.config.optimiser, model.config.solver
         self._model, precision = model, settings.precision
         card = on_card(model)
-        self._train = [julia_segments(batch, precision, card) for batch in train]
-        self._valid = [julia_segments(batch, precision, card) for batch in valid]
+        self._train = [julia_segments(model, batch, card) for batch in train]
+        self._valid = [julia_segments(model, batch, card) for batch in valid]
         law = model.constraint
         if law is not None and model.config.method != "nde":
             with julia() as jl:
@@ -83,16 +84,14 @@ class JuliaTraining:
 
 def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> float:
     """1/κ(G) by QR in float64 at the start of a segment, counted over all batches."""
-    u, t = (
-        np.concatenate(parts)[segment : segment + 1]
-        for parts in zip(
-            *((batch.u[batch.share > 0, 0], batch.start[batch.share > 0]) for batch in batches),
-            strict=True,
-        )
-    )
-    the_model = julia_model(model, "float64", False)
+    batch = batches[
+        segment // len(batches[0])
+    ]  # all are of one size, and the last may be filled up
+    row = np.array([segment % len(batches[0])])
+    at = batch.conditions.rows(row).at(np.zeros(1))._replace(t=batch.start[row])
+    the_model, u = julia_model(model, "float64", False), to_julia(batch.u[row, 0])
     with julia() as jl:
-        return float(jl.best_condition(the_model, to_julia(u), to_julia(t)))
+        return float(jl.best_condition(the_model, u, julia_instant(at, 1)))
 
 
 def _moments(
@@ -111,13 +110,21 @@ def flat_like(model: Model) -> np.ndarray:
     return np.zeros(sum((i + 1) * o for i, o in pairwise(sizes)))
 
 
-def julia_segments(batch: Batch, dtype: str, card: bool) -> Any:
-    """A batch on the Julia side, on a card or not, without the segments that only fill it up."""
+def julia_segments(model: Model, batch: Batch, card: bool) -> Any:
+    """A batch on the Julia side, on a card or not, without the segments that only fill it up.
+
+    **Raises:** `pnde.errors.ConfigError` for a backward solve through inputs that jump.
+    """
+    dtype = model.config.solver.precision
+    if batch.conditions.jump and model.config.solver.adjoint == "backsolve":
+        raise ConfigError(
+            'solver.adjoint = "backsolve" cannot go back through inputs that jump: leave it out'
+        )
     chosen = batch.share > 0
     grid = batch.grid if batch.grid.ndim == 1 else batch.grid[chosen]
     u, c, share = (to_julia(x[chosen], dtype, card) for x in (batch.u, batch.c, batch.share))
     known = () if batch.known is None else (to_julia(batch.known[chosen], dtype, card),)
-    # A law that knows the time takes it in double precision; the steps within a segment are short.
-    start = to_julia(batch.start[chosen], "float64", card)
+    conditions = batch.conditions.rows(np.flatnonzero(chosen))
+    drive = julia_drive(model, conditions, batch.start[chosen], batch.c.shape[1], dtype, card)
     with julia() as jl:
-        return jl.Segments(u, c, start, to_julia(grid, dtype), share, *known)
+        return jl.Segments(u, c, drive, to_julia(grid, dtype), share, *known)

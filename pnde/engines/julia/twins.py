@@ -15,8 +15,8 @@ _TOLERANCE = 1e-8  # relative to the size of the row
 _NEARBY = 1e-2  # distance of the states that tell how large a row is, in units of the states' size
 
 
-def check_twin(constraint: Constraint, u: np.ndarray, t: np.ndarray, values: np.ndarray) -> None:
-    """Whether the values `(B, m)` that the twin gave at states `(B, n)` and times `(B,)` are the law's own.
+def check_twin(constraint: Constraint, u: np.ndarray, at: Instant, values: np.ndarray) -> None:
+    """Whether the values `(B, m)` that the twin gave at states `(B, n)` and as many instants are the law's own.
 
     **Raises:** `pnde.errors.ConstraintError` naming the row, both values and the state.
     """
@@ -25,7 +25,8 @@ def check_twin(constraint: Constraint, u: np.ndarray, t: np.ndarray, values: np.
         return
     # Filled up, so that the law is compiled once.
     chosen = np.concatenate([chosen, np.repeat(chosen[-1:], _STATES - len(chosen))])
-    expected = _own_values(constraint, u[chosen], t[chosen])
+    there = at.pick(chosen)
+    expected = _own_values(constraint, u[chosen], there)
     found = values[chosen]
     if expected.shape != found.shape:
         raise ConstraintError(
@@ -36,7 +37,7 @@ def check_twin(constraint: Constraint, u: np.ndarray, t: np.ndarray, values: np.
     largest = np.abs(u[chosen]).max(axis=0)
     step = _NEARBY * np.where(largest > 0, largest, largest.max() or 1.0)
     waves = np.sin(1.0 + np.arange(u[chosen].size)).reshape(u[chosen].shape)
-    nearby = _own_values(constraint, u[chosen] + step * waves, t[chosen])
+    nearby = _own_values(constraint, u[chosen] + step * waves, there)
     size = np.nanmax(np.abs([*expected, *nearby]), axis=0, initial=np.finfo(float).tiny)
     apart = np.abs(found - expected) / size
     apart = np.where(np.isfinite(expected) != np.isfinite(found), np.inf, np.nan_to_num(apart))
@@ -51,14 +52,14 @@ def check_twin(constraint: Constraint, u: np.ndarray, t: np.ndarray, values: np.
         )
 
 
-def _own_values(constraint: Constraint, u: np.ndarray, t: np.ndarray) -> np.ndarray:
+def _own_values(constraint: Constraint, u: np.ndarray, at: Instant) -> np.ndarray:
     try:
-        return get("jax").law(constraint, u, Instant(t))
+        return get("jax").law(constraint, u, at)
     except ConstraintError as error:
         # One that is written with NumPy can only be asked state by state.
         own: Any = constraint
         try:
-            rows = [own.value(state, Instant(time)) for state, time in zip(u, t, strict=True)]
+            rows = [own.value(state, at.pick(k)) for k, state in enumerate(u)]
             return np.array(rows, dtype=float)
         except Exception:
             raise error from None

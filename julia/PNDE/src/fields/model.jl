@@ -6,12 +6,12 @@ abstract type AbstractMethod end
 "u̇ = f̄(u): the law is not used."
 struct NDE <: AbstractMethod end
 
-"u̇ = f̄(u) - γ G† (h(u, t) - c), the stabilised equation of White et al. 2023."
+"u̇ = f̄(u) - γ G† (h - c), the stabilised equation of White et al. 2023."
 struct SNDE{T} <: AbstractMethod
     gamma::T
 end
 
-"u̇ = P f̄(u) - W GᵀS⁻¹ ∂h/∂t, the projected equation."
+"u̇ = P f̄(u) - W GᵀS⁻¹ (∂h/∂t + (∂h/∂w) ẇ), the projected equation."
 struct Projected <: AbstractMethod end
 
 "What the network sees of a state."
@@ -22,6 +22,17 @@ struct StateFeatures <: AbstractFeatures end
 
 "Of u = (θ, ω): sin θ, cos θ and the normalised ω (paper, Appendix F.3)."
 struct AngleFeatures <: AbstractFeatures end
+
+"""
+    OfInstant(f, takes)
+
+Physics that depends on more than the states: f of the states `(n, B)`, and then by position of what `takes` names: `:t`, the
+time `(1, B)` or `(1, 1)`, `:w`, the inputs `(k, B)`, and `:p`, the parameters `(r, B)`.
+"""
+struct OfInstant{F, K}
+    f::F
+    takes::NTuple{K, Symbol}
+end
 
 """
     Model(; sizes, method, mean, std, ...)
@@ -42,9 +53,11 @@ The vector field of an NDE, SNDE or PNDE up to its weights, which are one vector
   - `order`: 2 if u = (q, q̇) and the network gives accelerations, else 1.
   - `features`: [`StateFeatures`](@ref) or [`AngleFeatures`](@ref).
   - `metric`: M of the inner product vᵀMw: `nothing`, weights `(n,)`, a matrix, or a function of one state giving either.
-  - `physics`: known part of the velocity, a function of the states `(n, B)`, or `nothing`.
+  - `physics`: known part of the velocity, a function of the states `(n, B)`, an [`OfInstant`](@ref), or `nothing`.
+  - `condition_mean`, `condition_std`: what inputs and parameters, which the network sees behind the state, are normalised by
+    `(k + r,)`; `nothing` without.
 """
-struct Model{N, L, S, H, M, C, A, V, O, F, W, P}
+struct Model{N, L, S, H, M, C, A, V, O, F, W, P, I}
     network::N
     layout::L
     network_state::S
@@ -60,18 +73,21 @@ struct Model{N, L, S, H, M, C, A, V, O, F, W, P}
     features::F
     metric::W
     physics::P
+    condition_mean::I
+    condition_std::I
 end
 
 function Model(;
         sizes, method, mean, std, activation = gelu, skip = false, constraint = nothing,
         projection = CholeskyProjection(), speed = nothing, order = 1, features = StateFeatures(), metric = nothing, physics = nothing,
+        condition_mean = nothing, condition_std = nothing,
     )
     method isa NDE || constraint !== nothing || throw(ArgumentError("$(typeof(method)) needs a constraint"))
     network = multilayer_perceptron(sizes, activation, skip)
     network_state = Lux.initialstates(Random.default_rng(), network)
     return Model(
         network, Layout(sizes), network_state, activation, skip, method, constraint, projection, mean, std, speed, Int(order), features, metric,
-        physics,
+        physics, condition_mean, condition_std,
     )
 end
 

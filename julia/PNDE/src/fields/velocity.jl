@@ -1,19 +1,19 @@
 """
-    ambient_velocity(model, θ, u)
+    ambient_velocity(model, θ, u, [at])
 
-The unconstrained f̄(u) `(n, B)`: the network sees normalised states and gives velocities, physical ones or in units of the
-model's `speed` (paper, Appendix F.3).
+The unconstrained f̄(u, w, p) `(n, B)`: the network sees normalised states, inputs and parameters and gives velocities, physical
+ones or in units of the model's `speed` (paper, Appendix F.3).
 """
-function ambient_velocity(model::Model, θ, u)
+function ambient_velocity(model::Model, θ, u, at = zero(eltype(u)))
     x = network_input(model.features, u, scaled(u, model.mean, model.std))
-    v = network_output(model, θ, x)
+    v = network_output(model, θ, with_conditions(model.condition_mean, model.condition_std, x, at))
     if model.speed !== nothing
         v = times_constant(v, model.speed)
     end
     if model.order == 2
         v = vcat(u[(size(u, 1) ÷ 2 + 1):end, :], v)
     end
-    return with_physics(model.physics, v, u)
+    return with_physics(model.physics, v, u, at)
 end
 
 # Zygote would differentiate with respect to the constants too.
@@ -34,25 +34,35 @@ function network_input(::AngleFeatures, u, normalised)
     return vcat(sin.(angles), cos.(angles), last(halves(normalised)))
 end
 
-with_physics(::Nothing, v, u) = v
-with_physics(physics, v, u) = v .+ like(u, physics(u))
+with_conditions(::Nothing, ::Nothing, x, at) = x
+with_conditions(mean, std, x, at) = vcat(x, ignore_derivatives(() -> (conditions_at(at) .- mean) ./ std))
+
+"Inputs, then parameters `(k + r, B)`."
+conditions_at(at) = at.w === nothing ? at.p : at.p === nothing ? at.w : vcat(at.w, at.p)
+
+with_physics(::Nothing, v, u, at) = v
+with_physics(physics, v, u, at) = v .+ like(u, known_velocity(physics, u, at))
+
+known_velocity(physics, u, at) = physics(u)
+known_velocity(physics::TracedFunction, u, at) = physics(u, at)
+known_velocity(physics::OfInstant, u, at) = physics.f(u, ignore_derivatives(() -> map(as_columns, given_all(at, physics.takes)))...)
 
 """
-    velocity(model, θ, u, c, t)
+    velocity(model, θ, u, c, at)
 
-u̇ `(n, B)` of states u with targets c `(m, B)` at times t, a number or `(B,)`.
+u̇ `(n, B)` of states u with targets c `(m, B)` at an [`Instant`](@ref), or at times, a number or `(B,)`.
 """
-velocity(model::Model, θ, u, c, t) = constrained(model.method, model, u, ambient_velocity(model, θ, u), c, t)
+velocity(model::Model, θ, u, c, at) = constrained(model.method, model, u, ambient_velocity(model, θ, u, at), c, at)
 
-constrained(::NDE, model, u, v, c, t) = v
+constrained(::NDE, model, u, v, c, at) = v
 
-function constrained(::Projected, model, u, v, c, t)
-    G = constraint_jacobian(model.constraint, u, t)
-    return project(model.projection, G, v, drift(model.constraint, u, t), inverse_metric(model.metric, u))
+function constrained(::Projected, model, u, v, c, at)
+    G = constraint_jacobian(model.constraint, u, at)
+    return project(model.projection, G, v, drift(model.constraint, u, at), inverse_metric(model.metric, u))
 end
 
-function constrained(method::SNDE, model, u, v, c, t)
-    G = constraint_jacobian(model.constraint, u, t)
-    g = value(model.constraint, u, t) .- c
+function constrained(method::SNDE, model, u, v, c, at)
+    G = constraint_jacobian(model.constraint, u, at)
+    g = value(model.constraint, u, at) .- c
     return v .- cast(method.gamma, u) .* minimum_norm(model.projection, G, g, inverse_metric(model.metric, u))
 end

@@ -58,7 +58,7 @@ function constraint_jacobian(law::AlgebraicRows, u, t)
     return SparseJacobian(law.pattern, eltype(u).(values))
 end
 
-each_state(f, u, t) = stack(f(Float64.(view(u, :, b)), time_of_state(t, b)) for b in axes(u, 2))
+each_state(f, u, t) = stack(f(Float64.(view(u, :, b)), at_state(t, b)) for b in axes(u, 2))
 
 "The derivatives of f(u) along the states of each colour `(length of f, colours)`."
 by_colour(f, law, u) = ForwardDiff.jacobian(s -> f(u .+ s[law.colours]), zeros(eltype(u), maximum(law.colours)))

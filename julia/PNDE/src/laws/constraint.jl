@@ -1,33 +1,33 @@
-# Laws h(u, t) = c on batches of states u `(n, B)`, with times `t` a number or `(B,)`.
+# Laws h(u, t, w, p) = c on batches of states u `(n, B)`, at an [`Instant`](@ref) or a time, a number or `(B,)`.
 
 """
     AbstractConstraint
 
-The law h(u, t) = c. A subtype has methods of [`value`](@ref) and [`constraint_jacobian`](@ref), and, where they apply, of
-[`drift`](@ref) and [`indomain`](@ref). Zygote has to be able to differentiate them.
+The law h(u, t, w, p) = c. A subtype has methods of [`value`](@ref) and [`constraint_jacobian`](@ref), and, where they apply,
+of [`drift`](@ref) and [`indomain`](@ref). Zygote has to be able to differentiate them by the states.
 """
 abstract type AbstractConstraint end
 
 """
-    value(law, u, t)
+    value(law, u, at)
 
-h(u, t) `(m, B)`
+h `(m, B)` of states at an instant.
 """
 function value end
 
 """
-    constraint_jacobian(law, u, t)
+    constraint_jacobian(law, u, at)
 
 G = ∂h/∂u: an array `(m, n, B)`, `(m, n, 1)` if all states share it, or an [`AbstractJacobian`](@ref).
 """
 function constraint_jacobian end
 
 """
-    drift(law, u, t)
+    drift(law, u, at)
 
-∂h/∂t `(m, B)`, or `nothing` for a law that does not depend on time.
+∂h/∂t + (∂h/∂w) ẇ `(m, B)`, or `nothing` for a law that depends on neither time nor inputs.
 """
-drift(::AbstractConstraint, u, t) = nothing
+drift(::AbstractConstraint, u, at) = nothing
 
 """
     indomain(law, u)
@@ -36,19 +36,23 @@ Where the law is defined: a `Bool` for each state.
 """
 indomain(::AbstractConstraint, u) = fill(true, size(u, 2))
 
+"A law given as a function of one state; it has methods of `row`, `jacobian_of_state` and `moves`, and a field `domain`."
+abstract type LawOfOneState <: AbstractConstraint end
+
 """
-    Constraint(h; jacobian, time_dependent, domain)
+    Constraint(h; jacobian, takes, domain)
 
 A law given as a function of one state.
 
 # Arguments
 
-  - `h`: function of a state `u` `(n,)`, or of `(u, t)` if `time_dependent`; returns a number or m numbers.
+  - `h`: function of a state `u` `(n,)`, and then by position of what `takes` names; returns a number or m numbers.
 
 # Keywords
 
   - `jacobian`: function with the arguments of `h` giving ∂h/∂u `(m, n)`; ForwardDiff differentiates `h` without it.
-  - `time_dependent`: whether `h` takes the time; the projection then includes ∂h/∂t.
+  - `takes`: what else `h` takes, a tuple of `:t`, the time, `:w`, the inputs `(k,)`, and `:p`, the parameters `(r,)`; the
+    projection then includes ∂h/∂t + (∂h/∂w) ẇ.
   - `domain`: function of `u`, true where the law is defined.
 
 # Examples
@@ -56,18 +60,19 @@ A law given as a function of one state.
 ```julia
 energy(u) = u[3]^2 / 2 + u[1]^2 / 2
 law = Constraint(energy)
+spring = Constraint((u, p) -> u[2]^2 / 2 + p[1] * u[1]^2 / 2; takes = (:p,))
 ```
 """
-struct Constraint{H, J, D} <: AbstractConstraint
+struct Constraint{takes, H, J, D} <: LawOfOneState
     h::H
     jacobian::J
-    time_dependent::Bool
     domain::D
 end
 
-function Constraint(h; jacobian = nothing, time_dependent = false, domain = nothing)
-    return Constraint(h, jacobian, time_dependent, domain)
-end
+Constraint(h; jacobian = nothing, takes = (), domain = nothing) =
+    Constraint{Tuple(takes), typeof(h), typeof(jacobian), typeof(domain)}(h, jacobian, domain)
+
+moves(::Constraint{takes}) where {takes} = :t in takes || :w in takes
 
 """
     InDomain(law, domain)
@@ -78,42 +83,44 @@ struct InDomain{L <: AbstractConstraint, D} <: AbstractConstraint
     law::L
     domain::D
 end
-value(law::InDomain, u, t) = value(law.law, u, t)
-constraint_jacobian(law::InDomain, u, t) = constraint_jacobian(law.law, u, t)
-drift(law::InDomain, u, t) = drift(law.law, u, t)
+value(law::InDomain, u, at) = value(law.law, u, at)
+constraint_jacobian(law::InDomain, u, at) = constraint_jacobian(law.law, u, at)
+drift(law::InDomain, u, at) = drift(law.law, u, at)
 indomain(law::InDomain, u) = indomain(law.law, u) .& truths(law.domain, u)
 
 "A program that tells true from false, of each state."
 truths(program, u) = vec(Array(truth.(program(u))))
 
-value(law::Constraint, u, t) = per_state((u, t) -> row(law, u, t), u, t)
+value(law::LawOfOneState, u, at) = per_state((u, at) -> row(law, u, at), u, at)
 
-constraint_jacobian(law::Constraint, u, t) = per_state((u, t) -> jacobian_of_state(law, u, t), u, t)
+constraint_jacobian(law::LawOfOneState, u, at) = per_state((u, at) -> jacobian_of_state(law, u, at), u, at)
 
-function drift(law::Constraint, u, t)
-    law.time_dependent || return nothing
-    return per_state((u, t) -> ForwardDiff.derivative(t -> row(law, u, t), t), u, t)
+function drift(law::LawOfOneState, u, at)
+    moves(law) || return nothing
+    return per_state((u, at) -> ForwardDiff.derivative(s -> row(law, u, later(at, s)), 0.0), u, at)
 end
 
-indomain(law::Constraint{<:Any, <:Any, Nothing}, u) = fill(true, size(u, 2))
-indomain(law::Constraint, u) = [law.domain(state) for state in eachcol(on_host(u))]
+function indomain(law::LawOfOneState, u)
+    law.domain === nothing && return fill(true, size(u, 2))
+    return [law.domain(state) for state in eachcol(on_host(u))]
+end
 
-row(law::Constraint, u, t) = as_row(law.time_dependent ? law.h(u, t) : law.h(u))
+row(law::Constraint{takes}, u, at) where {takes} = as_row(law.h(u, given_all(at, takes)...))
 as_row(h::Number) = [h]
 as_row(h) = vec(collect(h))
 
-function jacobian_of_state(law::Constraint, u, t)
-    law.jacobian === nothing && return ForwardDiff.jacobian(u -> row(law, u, t), u)
-    G = law.time_dependent ? law.jacobian(u, t) : law.jacobian(u)
+function jacobian_of_state(law::Constraint{takes}, u, at) where {takes}
+    law.jacobian === nothing && return ForwardDiff.jacobian(u -> row(law, u, at), u)
+    G = law.jacobian(u, given_all(at, takes)...)
     return G isa AbstractVector ? reshape(G, 1, :) : G
 end
 
 """
-The arrays f(u, t) of the states, stacked along the last dimension, in the precision of u whatever numbers f is written with.
+The arrays f(u, at) of the states, stacked along the last dimension, in the precision of u whatever numbers f is written with.
 Its pullback is ForwardDiff's, state by state. A function of one state runs on the host, wherever the states are.
 """
-per_state(f, u::Array, t) = like(u, stack(f(view(u, :, b), time_of_state(t, b)) for b in axes(u, 2)))
-per_state(f, u, t) = beside(u, per_state(f, on_host(u), on_host(t)))
+per_state(f, u::Array, at) = like(u, stack(f(view(u, :, b), at_state(at, b)) for b in axes(u, 2)))
+per_state(f, u, at) = beside(u, per_state(f, on_host(u), on_host(at)))
 
 "x in the precision of u."
 function like(u, x)
@@ -121,20 +128,17 @@ function like(u, x)
     return T !== S && T <: AbstractFloat && S <: AbstractFloat ? T.(x) : x
 end
 
-time_of_state(t::Number, b) = t
-time_of_state(t::AbstractVector, b) = t[b]
-
-function ChainRulesCore.rrule(::typeof(per_state), f, u, t)
+function ChainRulesCore.rrule(::typeof(per_state), f, u, at)
     function per_state_pullback(cotangent_of_y)
         y̅ = unthunk(cotangent_of_y)
         y̅ isa AbstractZero && return NoTangent(), NoTangent(), ZeroTangent(), NoTangent()
-        states, times, y̅ = on_host(u), on_host(t), on_host(y̅)
+        states, instants, y̅ = on_host(u), on_host(at), on_host(y̅)
         u̅ = stack(axes(states, 2)) do b
-            ForwardDiff.gradient(u -> dot(selectdim(y̅, ndims(y̅), b), f(u, time_of_state(times, b))), states[:, b])
+            ForwardDiff.gradient(u -> dot(selectdim(y̅, ndims(y̅), b), f(u, at_state(instants, b))), states[:, b])
         end
         return NoTangent(), NoTangent(), beside(u, u̅), NoTangent()
     end
-    return per_state(f, u, t), per_state_pullback
+    return per_state(f, u, at), per_state_pullback
 end
 
 "Constants in the precision, and on the device, of `u`."

@@ -7,5 +7,5 @@ struct Linear{M <: AbstractMatrix} <: AbstractConstraint
     matrix::M
 end
 
-value(law::Linear, u, t) = cast(law.matrix, u) * u
-constraint_jacobian(law::Linear, u, t) = ignore_derivatives(() -> reshape(cast(law.matrix, u), size(law.matrix)..., 1))
+value(law::Linear, u, at) = cast(law.matrix, u) * u
+constraint_jacobian(law::Linear, u, at) = ignore_derivatives(() -> reshape(cast(law.matrix, u), size(law.matrix)..., 1))

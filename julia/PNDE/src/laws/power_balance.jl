@@ -1,5 +1,5 @@
 """
-    PowerBalance(; size, rows, columns, conductance, susceptance, loads, slack)
+    PowerBalance(; size, rows, columns, conductance, susceptance, loads, slack, demand = nothing)
 
 The law of a grid, state [Re v₁ … Re v_N, Im v₁ … Im v_N] (p.u.): the active power injected at each load, the reactive
 power of each (paper, Sec. IV C), then Re v and Im v of the slack buses, which a projection on the loads' rows alone would
@@ -11,36 +11,44 @@ move. [`ieee14`](@ref) is that of the paper's grid.
   - `rows`, `columns`, `conductance`, `susceptance`: the entries of the nodal admittance matrix Y, p.u.; injected currents
     are Y v.
   - `loads`, `slack`: positions of these buses. All positions count from 1.
+  - `demand`: what an input adds to each row `(m, k)`, of a grid whose loads' demand is an input; else `nothing`.
 """
-struct PowerBalance{M <: AbstractMatrix} <: AbstractConstraint
+struct PowerBalance{M <: AbstractMatrix, D <: Union{Nothing, AbstractMatrix}} <: AbstractConstraint
     "The rows of Y that belong to the loads."
     conductance::M
     susceptance::M
     "The rows of the unit matrix that belong to the loads, and to the slack."
     loads::M
     slack::M
+    demand::D
 end
 
-function PowerBalance(; size, rows, columns, conductance, susceptance, loads, slack)
+function PowerBalance(; size, rows, columns, conductance, susceptance, loads, slack, demand = nothing)
     G, B, unit = zeros(size, size), zeros(size, size), Matrix(1.0I, size, size)
     for (i, j, g, b) in zip(rows, columns, conductance, susceptance)
         G[i, j] += g
         B[i, j] += b
     end
     at, pinned = collect(Int, loads), collect(Int, slack)
-    return PowerBalance(G[at, :], B[at, :], unit[at, :], unit[pinned, :])
+    return PowerBalance(G[at, :], B[at, :], unit[at, :], unit[pinned, :], demand)
 end
 
-function value(law::PowerBalance, u, t)
+function value(law::PowerBalance, u, at)
     real, imag, current_real, current_imag = at_the_loads(law, u)
     active = real .* current_real .+ imag .* current_imag
     reactive = imag .* current_real .- real .* current_imag
     slack = cast(law.slack, u)
-    return vcat(active, reactive, slack * first(halves(u)), slack * last(halves(u)))
+    rows = vcat(active, reactive, slack * first(halves(u)), slack * last(halves(u)))
+    return law.demand === nothing ? rows : rows .+ demanded(law, u, at, :w)
 end
 
+drift(law::PowerBalance, u, at) = law.demand === nothing ? nothing : demanded(law, u, at, :rate)
+
+"What the inputs, or their derivatives, add to the rows."
+demanded(law, u, at, name) = ignore_derivatives(() -> cast(law.demand, u) * like(u, given(at, name)))
+
 "With i = Y v and s = v · conj(i): ds = conj(i) dv + v · conj(Y dv) (paper, Appendix I)."
-function constraint_jacobian(law::PowerBalance, u, t)
+function constraint_jacobian(law::PowerBalance, u, at)
     real, imag, current_real, current_imag = map(each_row, at_the_loads(law, u))
     G, B, E = map(X -> cast(X, u), (law.conductance, law.susceptance, law.loads))
     own_real, own_imag = current_real .* E, current_imag .* E

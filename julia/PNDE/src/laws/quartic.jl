@@ -5,13 +5,13 @@ Energy of a unit mass in the potential r⁴/4, state (x, y, ẋ, ẏ): E = ½(�
 """
 struct Quartic <: AbstractConstraint end
 
-function value(::Quartic, u, t)
+function value(::Quartic, u, at)
     x, y, vx, vy = rows(u)
     return (vx .^ 2 .+ vy .^ 2) ./ 2 .+ (x .^ 2 .+ y .^ 2) .^ 2 ./ 4
 end
 
 "G = (x r², y r², ẋ, ẏ) (paper, Appendix I)"
-function constraint_jacobian(::Quartic, u, t)
+function constraint_jacobian(::Quartic, u, at)
     x, y, vx, vy = rows(u)
     r² = x .^ 2 .+ y .^ 2
     return reshape(vcat(x .* r², y .* r², vx, vy), 1, 4, :)

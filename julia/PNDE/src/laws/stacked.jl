@@ -8,16 +8,16 @@ struct Stacked{L <: Tuple} <: AbstractConstraint
 end
 Stacked(laws::AbstractConstraint...) = Stacked(laws)
 
-value(law::Stacked, u, t) = reduce(vcat, map(part -> value(part, u, t), law.laws))
+value(law::Stacked, u, at) = reduce(vcat, map(part -> value(part, u, at), law.laws))
 
-function constraint_jacobian(law::Stacked, u, t)
-    return reduce(vcat, map(part -> for_each_state(dense(constraint_jacobian(part, u, t)), u), law.laws))
+function constraint_jacobian(law::Stacked, u, at)
+    return reduce(vcat, map(part -> for_each_state(dense(constraint_jacobian(part, u, at)), u), law.laws))
 end
 
-function drift(law::Stacked, u, t)
-    parts = map(part -> drift(part, u, t), law.laws)
+function drift(law::Stacked, u, at)
+    parts = map(part -> drift(part, u, at), law.laws)
     all(isnothing, parts) && return nothing
-    return reduce(vcat, map((part, d) -> d === nothing ? zero(value(part, u, t)) : d, law.laws, parts))
+    return reduce(vcat, map((part, d) -> d === nothing ? zero(value(part, u, at)) : d, law.laws, parts))
 end
 
 indomain(law::Stacked, u) = reduce((a, b) -> a .& b, map(part -> indomain(part, u), law.laws))

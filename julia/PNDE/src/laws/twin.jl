@@ -72,17 +72,17 @@ only_error(error::Exception) = error
 only_error(message) = ArgumentError(string(message))
 
 """
-    as_constraint(code, [time_dependent, source])
+    as_constraint(code, [takes, source])
 
-The law that `load_code` gave: a law, its type, or a function of one state.
+The law that `load_code` gave: a law, its type, or a function of one state and of what `takes` names, see [`Constraint`](@ref).
 
 # Throws
 
   - `ArgumentError` if it is none of these.
 """
-as_constraint(law::AbstractConstraint, time_dependent = false, source = "") = law
-as_constraint(law::Type{<:AbstractConstraint}, time_dependent = false, source = "") = law()
-as_constraint(law::Function, time_dependent = false, source = "") = Constraint(law; time_dependent)
-function as_constraint(law, time_dependent = false, source = "")
+as_constraint(law::AbstractConstraint, takes = (), source = "") = law
+as_constraint(law::Type{<:AbstractConstraint}, takes = (), source = "") = law()
+as_constraint(law::Function, takes = (), source = "") = Constraint(law; takes)
+function as_constraint(law, takes = (), source = "")
     throw(ArgumentError("$source is a $(typeof(law)), neither a law nor a function of the state"))
 end

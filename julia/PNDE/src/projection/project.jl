@@ -50,7 +50,7 @@ The velocities nearest to `v`, in the metric M = W⁻¹, with G p = -offset: p =
   - `algorithm`: [`CholeskyProjection`](@ref) (default), [`QRProjection`](@ref) or [`TruncatedProjection`](@ref).
   - `G`: constraint Jacobians, an array `(m, n, B)` or an [`AbstractJacobian`](@ref).
   - `v`: ambient velocities `(n, B)`.
-  - `offset`: ∂h/∂t `(m, B)` of a law that depends on time, or `nothing`.
+  - `offset`: ∂h/∂t + (∂h/∂w) ẇ `(m, B)` of a law that depends on time or inputs, or `nothing`.
   - `W`: inverse metric; see [`InverseMetric`](@ref).
 
 # Returns

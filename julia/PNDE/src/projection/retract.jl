@@ -1,7 +1,7 @@
 """
-    retract(algorithm, law, metric, u, t, c)
+    retract(algorithm, law, metric, u, at, c)
 
-Newton's method u ← u - W GᵀS⁻¹ (h(u, t) - c), state by state until the residual is at rounding level or stops falling.
+Newton's method u ← u - W GᵀS⁻¹ (h - c), state by state until the residual is at rounding level or stops falling.
 
 Velocity projection keeps ġ = 0, but an integrator still drifts by its own error; this removes the drift. The derivative is
 that of the limit, which moves along the manifold: du = P du₀ + W GᵀS⁻¹ dc.
@@ -10,17 +10,17 @@ that of the limit, which moves along the manifold: du = P du₀ + W GᵀS⁻¹ d
 
 Hairer (2011), Solving differential equations on manifolds, Sec. 2.
 """
-function retract(algorithm, law, metric, u, t, c)
-    g = value(law, u, t) .- c
+function retract(algorithm, law, metric, u, at, c)
+    g = value(law, u, at) .- c
     size = largest(g)
     # Rounding of h itself: a few ulp of its size, and of the products it is made of, which scale like G u.
-    enough = 2 * eps(eltype(u)) .* (largest(c) .+ largest(apply(constraint_jacobian(law, u, t), u)))
+    enough = 2 * eps(eltype(u)) .* (largest(c) .+ largest(apply(constraint_jacobian(law, u, at), u)))
     active = size .> enough
     for _ in 1:20
         any(active) || break
-        step = minimum_norm(algorithm, constraint_jacobian(law, u, t), g, inverse_metric(metric, u))
+        step = minimum_norm(algorithm, constraint_jacobian(law, u, at), g, inverse_metric(metric, u))
         new = u .- step
-        new_g = value(law, new, t) .- c
+        new_g = value(law, new, at) .- c
         new_size = largest(new_g)
         better = active .& (new_size .< size)  # false for NaN too
         u, g = ifelse.(better, new, u), ifelse.(better, new_g, g)
@@ -31,24 +31,24 @@ function retract(algorithm, law, metric, u, t, c)
 end
 
 """
-    is_on_manifold(law, u, t, c)
+    is_on_manifold(law, u, at, c)
 
-Which states u `(n, B)` are at h(u, t) = c, to far more than Newton's method leaves where it converges: in double precision
+Which states u `(n, B)` are at h = c, to far more than Newton's method leaves where it converges: in double precision
 1e-9 of the size of c and of the products that h is made of.
 """
-function is_on_manifold(law, u, t, c)
-    scale = largest(c) .+ largest(apply(constraint_jacobian(law, u, t), u))
-    return largest(value(law, u, t) .- c) .<= max(1.0e-9, 100 * eps(eltype(u))) .* scale
+function is_on_manifold(law, u, at, c)
+    scale = largest(c) .+ largest(apply(constraint_jacobian(law, u, at), u))
+    return largest(value(law, u, at) .- c) .<= max(1.0e-9, 100 * eps(eltype(u))) .* scale
 end
 
 largest(x) = maximum(abs, x; dims = 1)
 
-function ChainRulesCore.rrule(::typeof(retract), algorithm, law, metric, u, t, c)
-    out = retract(algorithm, law, metric, u, t, c)
+function ChainRulesCore.rrule(::typeof(retract), algorithm, law, metric, u, at, c)
+    out = retract(algorithm, law, metric, u, at, c)
     function retract_pullback(cotangent_of_out)
         p̅ = unthunk(cotangent_of_out)
         p̅ isa AbstractZero && return ntuple(Returns(ZeroTangent()), 7)
-        G, W = constraint_jacobian(law, out, t), inverse_metric(metric, out)
+        G, W = constraint_jacobian(law, out, at), inverse_metric(metric, out)
         Wu̅, c̅ = decompose(factorise(algorithm, G, W), G, weigh(W, p̅), nothing, W)
         u̅ = W === nothing ? Wu̅ : p̅ .- transpose_apply(G, c̅)
         return NoTangent(), NoTangent(), NoTangent(), NoTangent(), u̅, NoTangent(), c̅

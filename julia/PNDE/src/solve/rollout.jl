@@ -2,17 +2,19 @@
     Trajectories
 
 States `u` `(n, T, B)` of B trajectories at T times, NaN from where one failed; and of each trajectory its `status`, the
-`steps` of the solver, rejected ones included, and the `evaluations` of the vector field.
+`steps` of the solver, rejected ones included, and the `evaluations` of the vector field. Where inputs jump, `c` are the
+targets `(m, T, B)`, which change there.
 """
 struct Trajectories{T}
     u::Array{T, 3}
     status::Vector{Int8}
     steps::Vector{Int}
     evaluations::Vector{Int}
+    c::Array{T, 3}
 end
 
-Trajectories{T}(n, times, count) where {T} =
-    Trajectories(fill(T(NaN), n, times, count), zeros(Int8, count), zeros(Int, count), zeros(Int, count))
+Trajectories{T}(n, times, count, m = 0) where {T} =
+    Trajectories(fill(T(NaN), n, times, count), zeros(Int8, count), zeros(Int, count), zeros(Int, count), fill(T(NaN), m, times, count))
 
 "The states `(n, reached)` at those of the times that the solve reached inside the domain."
 function saved_states(solution, times, domain = nothing)
@@ -25,68 +27,104 @@ end
 function record!(out::Trajectories, b, solution, saved)
     reached = size(saved, 2)
     out.u[:, 1:reached, b] .= saved
+    count!(out, b, solution)
     out.status[b] = Int8(status(solution, all(isfinite, saved), reached < size(out.u, 2)))
-    out.steps[b] = solution.stats.naccept + solution.stats.nreject
-    out.evaluations[b] = solution.stats.nf
+    return out
+end
+
+"Add up what the solves of a trajectory cost."
+function count!(out::Trajectories, b, solution)
+    out.steps[b] += solution.stats.naccept + solution.stats.nreject
+    out.evaluations[b] += solution.stats.nf
     return out
 end
 
 """
-    rollout(model, θ, u0, times, c, settings)
+    rollout(model, θ, u0, times, c, settings, [drive])
 
 Solve the model from `u0` `(n, B)` with targets `c` `(m, B)`, each trajectory with steps of its own, saved at `times`
 `(T, B)`, in double precision and on the host. A law knows the time as exactly; the solver counts it from the first. On
-the host trajectories are solved one by one, on all threads; states on a device as one batch.
+the host trajectories are solved one by one, on all threads; states on a device as one batch. `drive` is what drives the
+trajectories, by clocks that begin at their first times; see [`Drive`](@ref).
 
 # Returns
 
 [`Trajectories`](@ref).
 """
-function rollout(model::Model, θ, u0, times, c, settings::Settings)
+function rollout(model::Model, θ, u0, times, c, settings::Settings, drive = placed_like(u0, times[1, :]))
     T = eltype(u0)
     weights = Weights(model.layout, θ)
-    u0 isa Array || return rollout_together(model, weights, u0, times, c, settings)
-    out = Trajectories{T}(size(u0, 1), size(times, 1), size(u0, 2))
+    u0 isa Array || return rollout_together(model, weights, u0, times, c, settings, drive)
+    out = Trajectories{T}(size(u0, 1), size(times, 1), size(u0, 2), may_jump(drive) ? size(c, 1) : 0)
     without_warnings() do
         Threads.@threads for b in axes(u0, 2)
-            rollout_one!(out, b, model, weights, u0[:, b:b], times[:, b], c[:, b:b], settings)
+            rollout_one!(out, b, model, weights, u0[:, b:b], times[:, b], c[:, b:b], settings, of_trajectories(drive, b))
         end
     end
     return out
 end
 
-function rollout_one!(out, b, model, weights, u0, times, c, settings)
-    law, projected = model.constraint, model.method isa Projected
-    start, elapsed = times[1], eltype(u0).(times .- times[1])
-    retraction(u, s) = retract(model.projection, law, model.metric, u, start + s, c)
-    domain = law === nothing ? nothing : u -> all(indomain(law, u))
-    problem = ODEProblem{false}((u, _, s) -> velocity(model, weights, u, c, start + s), u0, (elapsed[1], elapsed[end]))
-    solution = solve(
-        problem, settings.solver; saveat = elapsed, callback = callbacks(projected ? retraction : nothing, domain, settings),
-        options(settings, eltype(u0), reshape(model.std, :, 1))...,
-    )
-    saved = saved_states(solution, elapsed, domain)
-    retracted = projected && settings.retract !== :never
-    if retracted
-        for k in axes(saved, 2)
-            saved[:, k:k] = retraction(saved[:, k:k], elapsed[k])
-        end
+function rollout_one!(out, b, model, weights, u, times, c, settings, drive)
+    elapsed = eltype(u).(times .- times[1])
+    # From jump to jump; a state that is saved at one is that after it.
+    begins = elapsed[1]
+    for ends in jumps_between(drive, begins, elapsed[end])
+        u = stretch!(out, b, model, weights, u, elapsed, c, settings, up_to(drive, ends), begins, ends)
+        u === nothing && return out
+        u, c = after_jump(model, drive.jump, u, instant(drive, ends), c)
+        begins = ends
     end
-    record!(out, b, solution, saved)
-    if retracted && out.status[b] == Int8(OK) && !all(is_on_manifold(law, saved, times[1:size(saved, 2)], c))
-        out.status[b] = Int8(OFF_MANIFOLD)
-    end
-    if projected && rank_is_lost(model, saved, times)
-        out.status[b] = Int8(RANK_DEFICIENT)
-    end
+    stretch!(out, b, model, weights, u, elapsed, c, settings, drive, begins, nothing)
     return out
+end
+
+"""
+Solve and record a trajectory from u at `begins` up to a jump at `ends`, or to the last of its times if that is `nothing`.
+Returns the state at the jump, or `nothing` where the solve does not come there.
+"""
+function stretch!(out, b, model, weights, u, elapsed, c, settings, drive, begins, ends)
+    law, projected = model.constraint, model.method isa Projected
+    positions = ends === nothing ? findall(>=(begins), elapsed) : findall(s -> begins <= s < ends, elapsed)
+    own = elapsed[positions]
+    missed = isempty(own) || own[1] > begins  # a jump between two samples
+    wanted = [missed ? [begins] : empty(own); own; ends === nothing ? empty(own) : [ends]]
+    retraction(u, s) = retract(model.projection, law, model.metric, u, instant(drive, s), c)
+    domain = law === nothing ? nothing : u -> all(indomain(law, u))
+    if wanted[end] > wanted[1]
+        problem = ODEProblem{false}((u, _, s) -> velocity(model, weights, u, c, instant(drive, s)), u, (wanted[1], wanted[end]))
+        # A kink is met by the end of a step; else it would be found by trial.
+        kinks = settings.step === nothing ? kinks_between(drive, wanted[1], wanted[end]) : ()
+        solution = solve(
+            problem, settings.solver; saveat = wanted, tstops = kinks,
+            callback = callbacks(projected ? retraction : nothing, domain, settings),
+            options(settings, eltype(u), reshape(model.std, :, 1))..., maxiters = settings.max_steps - out.steps[b],
+        )
+        saved = saved_states(solution, wanted, domain)
+        count!(out, b, solution)
+        ended = status(solution, all(isfinite, saved), size(saved, 2) < length(wanted))
+    else
+        saved, ended = repeat(u, 1, length(wanted)), all(isfinite, u) ? OK : NON_FINITE
+    end
+    if projected && settings.retract !== :never
+        for k in axes(saved, 2)
+            saved[:, k:k] = retraction(saved[:, k:k], wanted[k])
+        end
+        ended == OK && !all(is_on_manifold(law, saved, instants(drive, wanted[axes(saved, 2)]), c)) && (ended = OFF_MANIFOLD)
+    end
+    projected && rank_is_lost(model, saved, drive, wanted) && (ended = RANK_DEFICIENT)
+    recorded = filter(k -> k > missed && k <= missed + length(own), axes(saved, 2))
+    out.u[:, positions[recorded .- missed], b] .= saved[:, recorded]
+    may_jump(drive) && (out.c[:, positions[recorded .- missed], b] .= c)
+    worst = Status(out.status[b])
+    (worst == OK || ended == RANK_DEFICIENT) && (out.status[b] = Int8(ended))
+    return size(saved, 2) == length(wanted) ? saved[:, end:end] : nothing
 end
 
 "Whether G is singular to rounding at one of the states."
-function rank_is_lost(model, u, times)
+function rank_is_lost(model, u, drive, times)
     reached = filter(k -> all(isfinite, view(u, :, k)), axes(u, 2))
     isempty(reached) && return false
-    u, t = u[:, reached], times[reached]
-    factor = factorise(model.projection, constraint_jacobian(model.constraint, u, t), inverse_metric(model.metric, u))
+    u, at = u[:, reached], instants(drive, times[reached])
+    factor = factorise(model.projection, constraint_jacobian(model.constraint, u, at), inverse_metric(model.metric, u))
     return any(condition(factor) .< 16 * eps(eltype(u)))
 end

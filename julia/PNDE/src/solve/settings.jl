@@ -35,6 +35,9 @@ Base.@kwdef struct Settings{S, H, A}
     adjoint::A = StoredSteps()
 end
 
+"The settings with some of them changed."
+changed(settings::Settings; options...) = Settings(; (name => getfield(settings, name) for name in fieldnames(Settings))..., options...)
+
 "The keywords of `solve` that belong to the settings, for times of type T and states whose unit is `scale`."
 function options(settings::Settings, ::Type{T}, scale = one(T)) where {T}
     shared = (; maxiters = settings.max_steps)

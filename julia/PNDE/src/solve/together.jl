@@ -1,19 +1,20 @@
 # Forecasts on a device: one batch, in which each trajectory has steps of its own. What is done for one state is done for
 # all; what is decided of a trajectory is decided on the host.
 
-function rollout_together(model, network, u, times, c, settings)
+function rollout_together(model, network, u, times, c, settings, drive = placed_like(u, times[1, :]))
     T, count, tableau = eltype(u), size(u, 2), tableau_of(settings.solver)
     out, law = Trajectories{T}(size(u, 1), size(times, 1), count), model.constraint
-    start, elapsed = times[1, :], T.(times .- times[1:1, :])
+    elapsed = T.(times .- times[1:1, :])
+    any(with_jumps(drive, maximum(elapsed))) && throw(ArgumentError("forecasts with inputs that jump are for the host"))
     there(x) = placed_like(u, Array(x))
     of_columns(x) = there(reshape(x, 1, :))
     projected, scale = model.method isa Projected, reshape(model.std, :, 1)
-    field(u, s) = velocity(model, network, u, c, there(start .+ s))
-    retraction(u, s) = retract(model.projection, law, model.metric, u, there(start .+ s), c)
+    field(u, s) = velocity(model, network, u, c, instant(drive, s))
+    retraction(u, s) = retract(model.projection, law, model.metric, u, instant(drive, s), c)
     inside(u) = law === nothing ? trues(count) : indomain(law, u)
 
     out.u[:, 1, :] .= Array(u)
-    worst = faults(model, u, there(start), c, settings)
+    worst = faults(model, u, instant(drive, zero(T)), c, settings)
     t, next, active = zeros(T, count), fill(2, count), trues(count)
     slope = field(u, t)
     h = settings.step === nothing ? first_steps(field, u, t, slope, tableau, settings, scale, of_columns) : fill(T(settings.step), count)
@@ -60,7 +61,7 @@ function rollout_together(model, network, u, times, c, settings)
             if projected && settings.retract !== :never
                 state = retraction(state, t .+ x .* step)
             end
-            within, values, fault = inside(state), Array(state), faults(model, state, there(start .+ t .+ x .* step), c, settings)
+            within, values, fault = inside(state), Array(state), faults(model, state, instant(drive, t .+ x .* step), c, settings)
             for b in findall(wanted)
                 if within[b]
                     out.u[:, next[b], b] .= values[:, b]
@@ -91,13 +92,13 @@ function rollout_together(model, network, u, times, c, settings)
 end
 
 "What is wrong with saved states of a projected model: the status of each, on the host."
-function faults(model, u, t, c, settings)
+function faults(model, u, at, c, settings)
     found = fill(OK, size(u, 2))
     model.method isa Projected || return found
     if settings.retract !== :never
-        found[.!Vector{Bool}(vec(Array(is_on_manifold(model.constraint, u, t, c))))] .= OFF_MANIFOLD
+        found[.!Vector{Bool}(vec(Array(is_on_manifold(model.constraint, u, at, c))))] .= OFF_MANIFOLD
     end
-    factor = factorise(model.projection, constraint_jacobian(model.constraint, u, t), inverse_metric(model.metric, u))
+    factor = factorise(model.projection, constraint_jacobian(model.constraint, u, at), inverse_metric(model.metric, u))
     found[Vector(condition(factor)) .< 16 * eps(eltype(u))] .= RANK_DEFICIENT
     found[.!vec(Array(all(isfinite, u; dims = 1)))] .= OK
     return found

@@ -2,32 +2,32 @@
 # it can be interrupted, draw its progress, and save between steps.
 
 """
-    Segments(u, c, start, grid, share, [known])
+    Segments(u, c, drive, grid, share, [known])
 
 Segments to train on.
 
 # Arguments
 
-  - `u`: states `(n, k + 1, S)`; `c`: targets `(m, S)`; `start`: the time of the first point `(S,)`,
-    in double precision for laws that know it.
+  - `u`: states `(n, k + 1, S)`; `c`: targets `(m, S)`.
+  - `drive`: the time of the first point `(S,)`, in double precision for laws that know it; or a [`Drive`](@ref).
   - `grid`: times relative to the start, on the host, `(k + 1,)` where all segments share them, else `(k + 1, S)`.
   - `share`: weight of each segment in the mean `(S,)`.
   - `known`: 1 for the entries of `u` that were measured, 0 for the others `(n, k + 1, S)`; `nothing` if all were.
 """
-struct Segments{A, C, V, G, W, K}
+struct Segments{A, C, D, G, W, K}
     u::A
     c::C
-    start::V
+    drive::D
     grid::G
     share::W
     known::K
 end
-Segments(u, c, start, grid, share) = Segments(u, c, start, grid, share, nothing)
+Segments(u, c, drive, grid, share) = Segments(u, c, drive, grid, share, nothing)
 
 "The segments at positions `at`, which have the times `grid`."
 function part(segments::Segments, at, grid)
-    (; u, c, start, share, known) = segments
-    return Segments(u[:, :, at], c[:, at], start[at], grid, share[at], known === nothing ? nothing : known[:, :, at])
+    (; u, c, drive, share, known) = segments
+    return Segments(u[:, :, at], c[:, at], of_trajectories(drive, at), grid, share[at], known === nothing ? nothing : known[:, :, at])
 end
 
 """
@@ -36,57 +36,75 @@ end
 Mean squared error of the normalised states at the predicted points: over segments, and over the known entries of the points
 after the first.
 
-Segments that share their time grid are solved as one system with common steps, as in the paper; others each with their
-own. The loss is NaN where a solve failed. `report`, if given, is called with the status and steps of each solve.
+Segments that share their time grid are solved as one system with common steps, as in the paper; others, and those with inputs
+that jump, each with their own. The loss is NaN where a solve failed. `report`, if given, is called with the status and steps of each solve.
 
 # Throws
 
-  - `ArgumentError` for a projected model with `retract = :step` and an adjoint equation, which knows nothing of a
-    retraction after each step.
+  - `ArgumentError` for an adjoint equation, which knows nothing of a retraction after each step, with a projected model and
+    `retract = :step`, or with inputs that jump.
 """
 function batch_loss(model::Model, θ, segments::Segments, settings::Settings, report = Returns(nothing))
     if model.method isa Projected && settings.retract === :step && !(settings.adjoint isa StoredSteps)
         throw(ArgumentError("an adjoint equation cannot retract each step: use Settings(; retract = :save), or StoredSteps()"))
     end
-    segments.grid isa AbstractVector && return solved_loss(model, θ, segments, settings, report)
-    losses = map(axes(segments.u, 3)) do s
-        alone = ignore_derivatives(() -> part(segments, s:s, segments.grid[:, s]))
-        solved_loss(model, θ, alone, settings, report)
-    end
-    return sum(losses)
+    together = ignore_derivatives(() -> with_common_steps(segments))
+    length(together) == 1 && return solved_loss(model, θ, ignore_derivatives(() -> only(together)), settings, report)
+    return sum(map(part -> solved_loss(model, θ, part, settings, report), together))
+end
+
+"The segments of a batch in parts, of which each is solved as one system."
+function with_common_steps(segments)
+    (; grid, drive) = segments
+    count = size(segments.u, 3)
+    grid isa AbstractMatrix && return [part(segments, s:s, grid[:, s]) for s in 1:count]
+    alone = with_jumps(drive, grid[end])
+    any(alone) || return [segments]
+    apart, others = [part(segments, s:s, grid) for s in findall(alone)], findall(!, alone)
+    return isempty(others) ? apart : [apart; part(segments, others, grid)]
 end
 
 function solved_loss(model, θ, segments, settings, report)
-    (; u, c, start, grid) = segments
-    predicted, ended, steps = predict(settings.adjoint, model, θ, segments, settings)
+    (; u, drive, grid) = segments
+    predicted, c, ended, steps = predict(settings.adjoint, model, θ, segments, settings)
     ignore_derivatives(() -> report(ended, steps))
     ended == OK || return eltype(u)(NaN)
     if model.method isa Projected && settings.retract !== :never
-        predicted = retract_saved(model, predicted, c, start, grid)
+        predicted = retract_saved(model, predicted, c, drive, grid)
     end
     return squared_error(permutedims(predicted ./ model.std, (1, 3, 2))[:, 2:end, :], model.std, segments)
 end
 
-"The states `(n, S, k + 1)` that a solve comes to, its status and its steps."
+"""
+The states `(n, S, k + 1)` that a solve comes to, the targets `(m, S)` or, where they change, `(m, S, k + 1)`; its status and its
+steps.
+"""
 function predict(::StoredSteps, model, θ, segments, settings)
-    (; u, c, start, grid) = segments
-    law = model.constraint
-    retracts = model.method isa Projected && settings.retract === :step
-    retraction = retracts ? (u, t) -> retract(model.projection, law, model.metric, u, start .+ t, c) : nothing
-    return solve_stored(SegmentField(model, c, start), u[:, 1, :], θ, grid, settings, reshape(model.std, :, 1), retraction)
+    (; u, c, drive, grid) = segments
+    u0, jumps = u[:, 1, :], ignore_derivatives(() -> size(u, 3) == 1 ? jumps_between(drive, grid[1], grid[end]) : ())
+    isempty(jumps) || return predict_across(model, θ, segments, settings, jumps)
+    predicted, ended, steps = solve_stored(SegmentField(model, c, drive), u0, θ, grid, settings, reshape(model.std, :, 1), retraction(model, c, drive, settings))
+    return predicted, c, ended, steps
+end
+
+"What puts states on the manifold after each step, or `nothing`."
+function retraction(model, c, drive, settings)
+    model.method isa Projected && settings.retract === :step || return nothing
+    return (u, t) -> retract(model.projection, model.constraint, model.metric, u, instant(drive, t), c)
 end
 
 # States are integrated in units of their standard deviations, so that one absolute tolerance fits them all, and the adjoint
 # state too.
 function predict(adjoint, model, θ, segments, settings)
-    (; u, c, start, grid) = segments
-    problem = ODEProblem{false}(ScaledField(SegmentField(model, c, start)), u[:, 1, :] ./ model.std, (grid[1], grid[end]), θ)
+    (; u, c, drive, grid) = segments
+    any(with_jumps(drive, grid[end])) && throw(ArgumentError("an adjoint equation cannot go back through inputs that jump: use StoredSteps()"))
+    problem = ODEProblem{false}(ScaledField(SegmentField(model, c, drive)), u[:, 1, :] ./ model.std, (grid[1], grid[end]), θ)
     solution = solve(problem, settings.solver; saveat = grid, sensealg = adjoint, options(settings, eltype(u))...)
     predicted = Array(solution)
     ended = ignore_derivatives() do
         status(solution, size(predicted, 3) == length(grid))
     end
-    return predicted .* model.std, ended, solution.stats.naccept + solution.stats.nreject
+    return predicted .* model.std, c, ended, solution.stats.naccept + solution.stats.nreject
 end
 
 function squared_error(predicted, std, segments)
@@ -102,21 +120,33 @@ end
 
 """
 The velocity of the segments of a batch. Its type says nothing of the model, so that the solver is compiled once for all
-models, with the package.
+models, with the package. Without `c` the targets are the last rows of the state.
 """
 struct SegmentField
     model::Any
     c::Any
-    start::Any
+    drive::Any
 end
-(field::SegmentField)(u, θ, t) = as_type_of(u, segment_velocity(field.model, θ, u, field.c, field.start, t))
+(field::SegmentField)(u, θ, t) = as_type_of(u, segment_velocity(field.model, θ, u, field.c, field.drive, t))
 
-segment_velocity(model, θ, u, c, start, t) = velocity(model, θ, u, c, start .+ t)
+segment_velocity(model, θ, u, c, drive, t) = velocity_or_carrying(model, θ, u, c, instant(drive, t))
 
 "The velocity and its pullback to the states, with `pullback`, of a field whose type names no model."
 evaluated(pullback, field::SegmentField, weights, u, t) =
-    velocity_with(pullback, field.model, weights, u, field.c, field.start, t)
-velocity_with(pullback, model, weights, u, c, start, t) = pullback(u -> velocity(model, weights, u, c, start .+ t), u)
+    velocity_with(pullback, field.model, weights, u, field.c, field.drive, t)
+function velocity_with(pullback, model, weights, u, c, drive, t)
+    at = instant(drive, t)
+    return pullback(u -> velocity_or_carrying(model, weights, u, c, at), u)
+end
+
+velocity_or_carrying(model, θ, u, c, at) = velocity(model, θ, u, c, at)
+function velocity_or_carrying(model, θ, x, ::Nothing, at)
+    u, c = split_off(model, x)
+    return vcat(velocity(model, θ, u, c, at), zero(c))
+end
+
+"States and targets that are one array."
+split_off(model, x) = (n = length(model.mean); (x[1:n, :], x[(n + 1):end, :]))
 
 "The same in units of the states' standard deviations."
 struct ScaledField
@@ -130,10 +160,11 @@ as_type_of(u, v) = v
 as_type_of(u::Array{T, N}, v) where {T, N} = v::Array{T, N}
 
 "The states `(n, S, k + 1)` put back on the manifold, as one batch."
-function retract_saved(model, predicted, c, start, grid)
+function retract_saved(model, predicted, c, drive, grid)
     n, count, times = size(predicted)
-    t = ignore_derivatives(() -> vec(start .+ copyto!(similar(start, 1, times), grid)))
-    u = retract(model.projection, model.constraint, model.metric, reshape(predicted, n, :), t, repeat(c, 1, times))
+    at = ignore_derivatives(() -> instant(of_trajectories(drive, repeat(1:count, times)), repeat(grid; inner = count)))
+    targets = ndims(c) == 3 ? reshape(c, size(c, 1), :) : repeat(c, 1, times)
+    u = retract(model.projection, model.constraint, model.metric, reshape(predicted, n, :), at, targets)
     return reshape(u, n, count, times)
 end
 

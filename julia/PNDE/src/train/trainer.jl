@@ -73,10 +73,10 @@ end
 """
 function conditions(model::Model, segments::Segments)
     u = segments.u[:, 1, :]
-    G = constraint_jacobian(model.constraint, u, segments.start)
+    G = constraint_jacobian(model.constraint, u, instant(segments.drive, zero(eltype(u))))
     return on_host(condition(factorise(model.projection, G, inverse_metric(model.metric, u))))
 end
 
 "1/κ(G) by QR of one state `(n, 1)`, by which rows that repeat others are told from nearly dependent ones."
-best_condition(model::Model, u, t) =
-    only(condition(factorise(QRProjection(), constraint_jacobian(model.constraint, u, t), inverse_metric(model.metric, u))))
+best_condition(model::Model, u, at) =
+    only(condition(factorise(QRProjection(), constraint_jacobian(model.constraint, u, at), inverse_metric(model.metric, u))))
