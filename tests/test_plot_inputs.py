@@ -140,5 +140,8 @@ def test_the_set_points_of_driven_loads_are_their_inputs():
     np.testing.assert_allclose(lines["set-point"].get_ydata(), -(0.4 + 0.1 * TIMES))
     steady = {line.get_label(): line for line in bus5.get_lines()}["set-point"]
     assert steady.get_ydata()[0] == -0.076
-    assert drawn(figures["voltage"])[0].figure.get_suptitle() == "trajectory 0"
+    source = drawn(figures["voltage"])[0]
+    assert source.figure.get_suptitle() == "trajectory 0"
+    colours = {line.get_label(): line.get_color() for line in source.get_lines()}
+    assert colours["truth"] == "black" != colours["PNDE"]
     assert set(system.measures(ds)) == set()

@@ -139,7 +139,7 @@ def named(forecasts: xr.Dataset | Mapping[str, xr.Dataset]) -> dict[str, xr.Data
 
 
 def model_styles(forecasts: Mapping[str, xr.Dataset]) -> dict[str, dict[str, Any]]:
-    """A line for each model: the paper's for NDE, SNDE (by rising γ) and PNDE, others after them.
+    """A line for each model: the paper's for NDE, SNDE (by rising γ) and PNDE, others after them; `truth` is black.
 
     The method is the forecast's attribute `method`, or is read from the name; γ is the attribute
     `gamma`, or the first number in the name.
@@ -152,7 +152,9 @@ def model_styles(forecasts: Mapping[str, xr.Dataset]) -> dict[str, dict[str, Any
     others = [*OTHERS, *SNDE[::-1]]
     out: dict[str, dict[str, Any]] = {}
     for name, method in methods.items():
-        if method == "snde" and stabilised.index(name) < len(SNDE):
+        if name.lower() == "truth":
+            line = TRUTH
+        elif method == "snde" and stabilised.index(name) < len(SNDE):
             line = SNDE[stabilised.index(name)]
         elif method in ("nde", "pnde"):
             line = {"nde": NDE, "pnde": PNDE}[method]

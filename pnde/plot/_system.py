@@ -55,10 +55,16 @@ def _(system: PowerGrid, truth, forecasts):
     # As in the paper: what the law changes, beside the plain model.
     pair = {k: ds for k, ds in forecasts.items() if ds.attrs.get("method") != "snde"}
     shown = pair or forecasts
+    if not system.inputs:
+        return {
+            "power": active_power(system, shown),
+            "voltage": voltage(system, shown),
+            "grid": diagram(system, shown),
+        }
     # Each trajectory of a driven grid has set-points of its own: one can be read, a bundle cannot.
-    each = {k: ds.isel(trajectory=[0]) for k, ds in shown.items()} if system.inputs else shown
+    each = {k: ds.isel(trajectory=[0]) for k, ds in shown.items()}
     return {
         "power": active_power(system, each),
-        "voltage": voltage(system, each),
+        "voltage": voltage(system, {"truth": truth.isel(trajectory=[0]), **each}),
         "grid": diagram(system, shown),
     }

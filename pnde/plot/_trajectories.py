@@ -67,7 +67,7 @@ def trajectories(
     driven = own_inputs(sets, trajectories)
     drivers = input_names(next(iter(driven.values()))) if driven else []
     drivers = drivers if inputs is None else list(inputs)
-    models = model_styles({name: ds for name, ds in sets.items() if name.lower() != "truth"})
+    models = model_styles(sets)
     with style():
         own = axes is None
         if own:
@@ -87,12 +87,12 @@ def trajectories(
                     if len(sets) == 1:
                         line, text = _cycle(order), trajectory_label(ds, row)
                     else:
-                        line, text = models.get(label, TRUTH), label
+                        line, text = models[label], label
                     panel.plot(times[row], u[row], **line, **_entry(text, row, trajectories, sets))
             panel.set_ylabel(state_label(first, state_index(first, name)))
             _let_leave(panel, sets, name, trajectories)
         for order, (label, ds) in enumerate(driven.items()):
-            look = TRUTH if order == 0 else models.get(label, TRUTH)
+            look = TRUTH if order == 0 else models[label]
             _draw_inputs(below, drivers, ds, trajectories, look if len(sets) > 1 else None)
         for panel in flat:
             panel.margins(x=0)
