@@ -231,8 +231,11 @@ class Config(Section):
         return cls.parse(text, str(path))
 
     @classmethod
-    def preset(cls, system: str, preset: str) -> Config:
-        """The settings of a built-in system: preset `"quick"` or `"paper"` (Table IV)."""
+    def preset(cls, system: str, preset: str, form: str = "mlp") -> Config:
+        """The settings of a built-in system: preset `"quick"` or `"paper"` (Table IV).
+
+        Models of the form `"mechanical"` have settings of their own for some systems.
+        """
         folder = resources.files("pnde") / "presets"
         name = f"{system}-{preset}.toml"
         known = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -242,6 +245,8 @@ class Config(Section):
                 f"there is no preset {preset!r} for {system!r}{nearest(preset, presets)}; "
                 f"there are: {', '.join(presets) or 'none'}"
             )
+        own = f"{form}-{name}"
+        name = own if own in known else name
         return cls.parse((folder / name).read_text(encoding="utf-8"), name)
 
     def toml(self) -> str:

@@ -43,7 +43,7 @@ class Experiment:
 
     - `source`: the name of a built-in system, the file of a power grid, or a data file.
     - `models`: their kinds, by name such as `("nde", "snde:10", "pnde")`; see `pnde.models.ModelKind`.
-    - `config`: the settings that the models share.
+    - `config`: the settings that the models share; `mechanical`: those of models of that form, where they are others.
     - `parameters`: of the system.
     - `law`, `order`: of the user's own data; see `pnde.train`.
     - `reading`: which columns of the user's own data are what; see `pnde.data.open_data`.
@@ -56,6 +56,7 @@ class Experiment:
     law: Any = None
     order: Any = None
     reading: dict[str, Any] = field(default_factory=dict)
+    mechanical: Config | None = None
 
     @cached_property
     def system(self) -> System | None:
@@ -109,7 +110,9 @@ class Experiment:
             data,
             self.law,
             order=self.order,
-            config=self.config,
+            config=self.mechanical
+            if kind.form == "mechanical" and self.mechanical
+            else self.config,
             folder=path,
             progress=progress,
             **kind.settings,
@@ -248,7 +251,8 @@ def write(folder: Path, experiment: Experiment, law: str | None) -> list[Path]:
         {
             "source": experiment.source,
             "models": list(experiment.models),
-            "config": experiment.config.model_dump(exclude_none=True),
+            "config": _dumped(experiment.config),
+            "mechanical": _dumped(experiment.mechanical),
             "parameters": experiment.parameters,
             "law": law,
             "order": experiment.order,
@@ -256,6 +260,10 @@ def write(folder: Path, experiment: Experiment, law: str | None) -> list[Path]:
         },
     )
     return made
+
+
+def _dumped(config: Config | None) -> dict[str, Any] | None:
+    return None if config is None else config.model_dump(exclude_none=True)
 
 
 def take_back(folder: Path, made: list[Path]) -> None:
@@ -293,6 +301,7 @@ def read(folder: Path, law: Any = None) -> Experiment:
             law,
             facts["order"],
             dict(facts["reading"]),
+            None if facts.get("mechanical") is None else Config.make(**facts["mechanical"]),
         )
         # The names are parts of paths: only those of models pass.
         _ = experiment.kinds

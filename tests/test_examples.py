@@ -19,6 +19,10 @@ SMALL = {
     "grid_from_matpower": (ONE | {"t_end": 20.0}, ["14 buses", "PNDE", "load error"]),
     "hybrid": ({"epochs": 1}, ["network, law and gravity", "friction that the network has found"]),
     "lynx_hare": (ONE, ["conserved", "PNDE, test: off by a factor"]),
+    "mechanics": (
+        {"epochs": 1, "methods": ["mechanical"], "fps": 2},
+        ["mechanical PNDE", "masses:", "potential: off by", "energy: rises by"],
+    ),
     "own_law": (ONE | {"t_end": 6.0}, ["angular_momentum", "constraint error, max"]),
     "pendulum": (ONE | {"fps": 2}, ["PNDE", "constraint error, max"]),
 }

@@ -82,10 +82,12 @@ def train(
     kind = "data" if system is None else source
     if isinstance(system, systems.power_grid):
         kind = "driven-grid" if system.inputs else "grid"
-    base = Config.preset(kind, preset) if config_file is None else Config.read(config_file)
-    config = Config.make(base, **parameters_of(changes))
-    if tolerance is not None:
-        config = Config.make(config, tolerance=tolerance)
+    settings = parameters_of(changes) | ({} if tolerance is None else {"tolerance": tolerance})
+    if config_file is not None:
+        config, mechanical = Config.make(Config.read(config_file), **settings), None
+    else:
+        config = Config.make(Config.preset(kind, preset), **settings)
+        mechanical = Config.make(Config.preset(kind, preset, "mechanical"), **settings)
     if values and system is None:
         raise ConfigError(
             f"{source} is a data file, whose system has no {', '.join(values)} to set with -p; columns that are "
@@ -99,7 +101,9 @@ def train(
     if columns and system is not None:
         raise ConfigError(f"{source} is simulated: it has no {', '.join(columns)} to choose")
     own_order = None if order is None else int(order)
-    experiment = Experiment(source, chosen, config, values, law_of(law), own_order, columns)
+    experiment = Experiment(
+        source, chosen, config, values, law_of(law), own_order, columns, mechanical
+    )
     stem = Path(source).stem.translate(str.maketrans("*?[]", "----"))
     folder = output or Path("runs") / f"{stem}-{preset}"
     if folder.exists() and any(folder.iterdir()):

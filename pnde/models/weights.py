@@ -21,8 +21,8 @@ mechanical model, each of `potential`, `masses`, `dissipation`, `forces` that is
 def initial_weights(model: Model, seed: int) -> Weights:
     """Random weights: uniform with variance 1 / fan-in, biases within ±1/√fan-in (Lux's `Dense` with GELU).
 
-    A mechanical model starts as one without forces: the last layers of its networks are 0, its masses in the ratio of
-    the inverse squared spreads of the positions, its dissipation small.
+    A mechanical model starts as one without forces: the last layers of its networks are 0, its masses equal (or, where
+    the spreads of positions are of different sizes, in the ratio of their inverse squares), its dissipation small.
 
     They are drawn by NumPy so that both engines start from the same ones.
     """

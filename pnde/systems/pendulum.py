@@ -41,7 +41,7 @@ class Pendulum(System):
     name = "pendulum"
     time_unit = "s"
     order = 2
-    models: tuple[str, ...] = ("angular-nde", "snde:20", "snde:200", "pnde")
+    models: tuple[str, ...] = ("angular-nde", "snde:20", "snde:200", "pnde", "mechanical-pnde")
     t_end, dt, test_t_end = 10.0, 0.01, 5.0
 
     def __init__(

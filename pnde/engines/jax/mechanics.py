@@ -6,9 +6,9 @@ those of hinges, against which constant elements work. Its symmetric part is pos
 never rises without forces. Forces are F = f(q) w, linear in the inputs w.
 
 Networks see normalised positions, and parameters. What they give is in units in which forces of a usual size are 1:
-with the spreads s of the positions, their accelerations a and κ = (∏ s²)^(1/k),
+with the spreads s of the positions (one for all, where they are alike), their accelerations a and κ = (∏ s²)^(1/k),
 
-    M_ij ~ κ/(s_i s_j),    V ~ κ Ω²,    A_ij ~ κ Ω/(s_i s_j),    Ω² = mean(a/s).
+    M_ij ~ κ/(s_i s_j),    V ~ κ Ω²,    A_ij ~ κ Ω/(k s_i s_j),    Ω² = mean(a/s).
 
 Beside its layers each network has a linear map from its inputs to its outputs, so that what is linear in the positions
 (the weight of a chain, the rates of its hinges) need not be put together of curved units.
@@ -29,6 +29,9 @@ from pnde.engines.jax.structures.jacobian import weigh
 from pnde.laws import Instant
 from pnde.laws.signature import arguments_of
 from pnde.models import Mechanics, Model
+
+# Positions whose spreads differ by less are taken for ones of one kind: their masses start equal.
+_ALIKE = 30.0
 
 Arrays = dict[str, Array]
 Matrix = Float[Array, " half"] | Float[Array, "half half"]
@@ -121,7 +124,7 @@ def _dissipate(model: Model, arrays: Arrays, at: Instant, q: Array, v: Array) ->
     L, K = arrays["dissipation.factor"], arrays["dissipation.skew"]
     force = L @ (L.T @ rate) + K @ rate - K.T @ rate
     force = force if frame is None else frame @ force
-    return kappa * omega * force / spread.astype(v.dtype)
+    return kappa * omega / len(spread) * force / spread.astype(v.dtype)
 
 
 def _driving(model: Model, arrays: Arrays, at: Instant, q: Array) -> Array:
@@ -181,6 +184,8 @@ def _network(model: Model, arrays: Arrays, name: str, at: Instant, q: Array) -> 
 def _scales(model: Model) -> tuple[np.ndarray, float, float]:
     """s `(n/2,)`, κ and Ω; see the module's docstring."""
     spread = model.std[: len(model.std) // 2]
+    if spread.max() < _ALIKE * spread.min():
+        spread = np.full_like(spread, np.exp(np.mean(np.log(spread))))
     kappa = float(np.exp(np.mean(np.log(spread**2))))
     omega = 1.0 if model.speed is None else float(np.sqrt(np.mean(model.speed / spread)))
     return spread, kappa, omega
