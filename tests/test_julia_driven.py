@@ -161,7 +161,8 @@ def test_a_training_on_steps_of_an_input():
     data = make_dataset(u, t, ["x", "y"], w=w, inputs="F", interpolation="held")
     data = pnde.split_data(data, 4, 1, 1)
     law = pnde.Constraint(lambda u, w: u[0] + u[1] - w[0], target=0.0, jumps="y")
-    settings = SETTINGS | {"precision": "float64", "solver.rtol": 1e-10, "solver.atol": 1e-10}
+    exact = {"precision": "float64", "rtol": 1e-10, "atol": 1e-10, "max_steps": 1000}
+    settings = SETTINGS | {"batch_size": 16, "solver": exact}
     ours, theirs = (
         pnde.train(data, law, progress=False, engine=name, **settings) for name in ("julia", "jax")
     )

@@ -91,6 +91,41 @@ end
     end
 end
 
+@testset "inputs and parameters on a card: $(nameof(typeof(law)))" for (law, u, order, k, r) in (
+        (Rods(; moving_pivot = true), randn(rng, 8, 3), 2, 2, 0), (LotkaVolterraFamily(), 1 .+ rand(rng, 2, 3), 1, 0, 2),
+        (Constraint((u, w) -> w[1] * u[1] + u[2]^2; takes = (:w,)), randn(rng, 4, 3), 1, 1, 1),
+    )
+
+    n, grid, jumps = size(u, 1), 0.1 .* (0:4), law isa Constraint
+    knots = k == 0 ? nothing : repeat([-0.1, 0.17], 1, 3)
+    coefficients = k == 0 ? nothing : 0.3 .* randn(rng, k, 4, 2, 3)
+    p = r == 0 ? nothing : rand(rng, r, 3)
+    function driven(place, jumps)
+        return Drive(
+            place(zeros(3)), knots, coefficients, fill(0.17, Int(jumps), 3), zeros(0, 3), p === nothing ? nothing : place(p),
+            jumps ? Jump([false], nothing) : nothing,
+        )
+    end
+    c = value(law, u, PNDE.instant(driven(identity, false), 0.0))
+    points = reshape(u, n, 1, 3) .+ 0.05 .* reshape(0:4, 1, 5) .* randn(rng, n, 5, 3)
+    model(place) = Model(;
+        sizes = (n + k + r, 8, n ÷ order), method = Projected(), constraint = law, mean = place(zeros(n)), std = place(ones(n)), order,
+        condition_mean = place(fill(0.1, k + r)), condition_std = place(ones(k + r)),
+    )
+    θ = 0.4 .* sin.(1.3 .* (1:length(model(identity).layout)))
+    function trained(place)
+        batch = Segments(place(points), place(c), driven(place, jumps), collect(grid), place(fill(1 / 3, 3)))
+        return loss_and_gradient(model(place), place(θ), batch, Settings(; step = 0.05, retract = :step))[1:2]
+    end
+    here, there = trained(identity), trained(JLArray)
+    @test there[1] ≈ here[1] rtol = 1.0e-10
+    @test there[2] isa JLArray && Array(there[2]) ≈ here[2] rtol = 1.0e-9
+    forecast(place, jumps) =
+        rollout(model(place), place(θ), place(u), repeat(collect(grid), 1, 3), place(c), Settings(; step = 0.02), driven(place, jumps))
+    jumps || @test forecast(JLArray, false).u ≈ forecast(identity, false).u rtol = 1.0e-10
+    jumps && @test_throws "inputs that jump are for the host" forecast(JLArray, true)
+end
+
 @testset "a twin of a user's runs on the host, and the rest of its model where it is" begin
     law = Constraint((u, t) -> [u[1]^2 + u[2]^2 - sin(t), u[3]]; takes = (:t,), domain = u -> u[1] > -10)
     metric = u -> 1 .+ u .^ 2

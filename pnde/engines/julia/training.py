@@ -84,10 +84,12 @@ class JuliaTraining:
 
 def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> float:
     """1/κ(G) by QR in float64 at the start of a segment, counted over all batches."""
-    batch = batches[
-        segment // len(batches[0])
-    ]  # all are of one size, and the last may be filled up
-    row = np.array([segment % len(batches[0])])
+    kept = [
+        np.flatnonzero(batch.share > 0) for batch in batches
+    ]  # what fills them up is not counted
+    ends = np.cumsum([len(rows) for rows in kept])
+    k = int(np.searchsorted(ends, segment, side="right"))
+    batch, row = batches[k], kept[k][[segment - ends[k]]]  # counted from the end
     at = batch.conditions.rows(row).at(np.zeros(1))._replace(t=batch.start[row])
     the_model, u = julia_model(model, "float64", False), to_julia(batch.u[row, 0])
     with julia() as jl:
