@@ -28,7 +28,8 @@ class TestParity:
         law = SYSTEMS[name].constraint.bind(SYSTEMS[name].states)
         u = states_of(SYSTEMS[name])
         ours, theirs = both("law")
-        close(ours(law, u, np.zeros(3)), theirs(law, u, np.zeros(3)), 1e-12)
+        at = Instant(np.zeros(3))
+        close(ours(law, u, at), theirs(law, u, at), 1e-12)
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_retract(self, name, weighted):
@@ -36,7 +37,9 @@ class TestParity:
         u = states_of(SYSTEMS[name])
         metric = np.linspace(0.5, 2, u.shape[1]) if weighted else None
         c = get("jax").law(law, u, Instant(np.zeros(3)))
-        ours, theirs = (run(law, metric, 1.001 * u, np.zeros(3), c) for run in both("retract"))
+        ours, theirs = (
+            run(law, metric, 1.001 * u, Instant(np.zeros(3)), c) for run in both("retract")
+        )
         close(ours[0], theirs[0], 1e-10)
         np.testing.assert_array_equal(ours[1], theirs[1])
 
@@ -47,7 +50,7 @@ class TestParity:
         u = states_of(SYSTEMS[name])
         c = get("jax").law(model.constraint, u, Instant(np.zeros(3))) - 0.1
         ours, theirs = (
-            run(model, weights_of(model), u, np.zeros(3), c) for run in both("velocity")
+            run(model, weights_of(model), u, Instant(np.zeros(3)), c) for run in both("velocity")
         )
         close(ours, theirs, 1e-10)
 
@@ -190,10 +193,11 @@ def test_jax_and_julia_in_one_process(first):
         import numpy as np
         import pnde
         from pnde.engines import get
+        from pnde.laws import Instant
         law = pnde.systems.quartic().constraint
         u = np.ones((2, 4))
         order = ["jax", "julia"] if {first!r} == "jax" else ["julia", "jax"]
-        a, b = (get(name).law(law, u, np.zeros(2)) for name in order)
+        a, b = (get(name).law(law, u, Instant(np.zeros(2))) for name in order)
         assert (a == b).all()
         """
     )
@@ -211,10 +215,11 @@ def test_threads(threads):
         from parity import SYSTEMS, model_of, weights_of
         from pnde.config import SolverConfig
         from pnde.engines import get
+        from pnde.laws import Instant
         model = model_of(SYSTEMS["quartic"], "pnde")
         u0 = np.random.default_rng(0).normal(size=(64, 4))
         engine = get("julia")
-        c = engine.law(model.constraint, u0, np.zeros(64))
+        c = engine.law(model.constraint, u0, Instant(np.zeros(64)))
         for _ in range(3):
             out = engine.rollout(model, weights_of(model), u0, np.linspace(0, 5, 51), c, SolverConfig())
         assert not out.status.any()

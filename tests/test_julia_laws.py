@@ -35,7 +35,7 @@ class TestTwins:
         for law in (radius, moving, scaled, rod, pinned, radius & moving & pinned):
             law = law.bind(("a", "b", "c", "d"))
             ours, theirs = both("law")
-            close(ours(law, u, t), theirs(law, u, t), 1e-12)
+            close(ours(law, u, Instant(t)), theirs(law, u, Instant(t)), 1e-12)
 
     def test_a_law_in_a_file(self, tmp_path):
         file = tmp_path / "law.jl"
@@ -164,7 +164,9 @@ class TestTracedLaws:
             replace(model_of(system, "pnde", **settings), **options)
             for settings in ({"step": 0.1 / 64}, {"solver": "dopri8", "rtol": 1e-13, "atol": 1e-13})
         )
-        ours, theirs = (run(fixed, weights_of(fixed), u, t, values[1]) for run in both("velocity"))
+        ours, theirs = (
+            run(fixed, weights_of(fixed), u, Instant(t), values[1]) for run in both("velocity")
+        )
         close(ours, theirs, 1e-10)
         points = u[:, None] + 0.05 * np.arange(3)[:, None] * wave(3, 3, 4)
         batch = batch_of(points, 0.1, values[1])
