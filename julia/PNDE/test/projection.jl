@@ -2,6 +2,8 @@ using ChainRulesTestUtils, FiniteDifferences, LinearAlgebra, PNDE, Random, Zygot
 using ChainRulesCore: NoTangent
 using PNDE: apply, batched_mul, batched_transpose, condition, decompose, dense, factorise, minimum_norm
 
+include("ring.jl")
+
 const ALGORITHMS = (CholeskyProjection(), QRProjection(), TruncatedProjection())
 
 spd(rng, n, B) = stack((X = randn(rng, n, n); X * X' + n * I) for _ in 1:B)
@@ -13,16 +15,6 @@ function by_the_book(G, v, b, W)
         rhs = Gk * v[:, k] + (b === nothing ? zeros(size(Gk, 1)) : b[:, k])
         v[:, k] - Wk * Gk' * ((Gk * Wk * Gk') \ rhs)
     end
-end
-
-"The law of a grid of N buses in a ring with chords, every fourth one a source."
-function ring(N; options...)
-    start, stop = [1:N; 1:5:N], [mod1.((1:N) .+ 1, N); mod1.((1:5:N) .+ N ÷ 3, N)]
-    g, b = 1 .+ 0.5 .* sin.(eachindex(start)), -10 .+ 3 .* cos.(eachindex(start))
-    return PowerBalance(;
-        size = N, rows = [start; stop; start; stop], columns = [start; stop; stop; start], conductance = [g; g; -g; -g],
-        susceptance = [b; b; -b; -b], loads = filter(k -> k % 4 != 1, 1:N), slack = [1], options...,
-    )
 end
 
 rng = Xoshiro(1)

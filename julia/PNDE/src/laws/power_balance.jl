@@ -24,8 +24,8 @@ struct PowerBalance{M <: AbstractMatrix, E} <: AbstractConstraint
     entries::E
 end
 
-"Up to this many buses a dense G is faster, as in the embedded engine."
-const DENSE_BUSES = 150
+"Up to this many buses a dense G is faster."
+const DENSE_BUSES = 50
 
 function PowerBalance(; size, rows, columns, conductance, susceptance, loads, slack, along_branches = size > DENSE_BUSES)
     at, pinned = collect(Int, loads), collect(Int, slack)

@@ -1,25 +1,42 @@
 """
     Pattern(matrix)
 
-Where G of a law whose rows know few of the states can be other than zero: the structure of a sparse `matrix` `(m, n)`. The
-order of elimination of the Gram matrix follows from it, and is found once.
+Where G of a law whose rows know few of the states can be other than zero: the structure of a sparse `matrix` `(m, n)`. That of
+the Gram matrix and its order of elimination follow from it, and are found once.
 """
 struct Pattern
     size::NTuple{2, Int}
-    starts::Vector{Int}
     "Of each entry, column by column."
     rows::Vector{Int}
     columns::Vector{Int}
+    "The upper triangle of G Gᵀ, and the pairs of entries whose products make each of its entries."
+    gram::SparseMatrixCSC{Float64, Int}
+    pairs::Vector{NTuple{3, Int}}
     factor::SparseArrays.CHOLMOD.Factor{Float64, Int}
 end
 
 function Pattern(matrix::SparseMatrixCSC)
     m, n = size(matrix)
-    ones_there = SparseMatrixCSC(m, n, matrix.colptr, rowvals(matrix), ones(nnz(matrix)))
-    # Any numbers that have a factor will do for the order.
-    factor = cholesky(Symmetric(ones_there * ones_there' + (nnz(matrix) + 1) * I))
+    rows = rowvals(matrix)
     columns = [j for j in 1:n for _ in nzrange(matrix, j)]
-    return Pattern((m, n), matrix.colptr, rowvals(matrix), columns, factor)
+    # Rows are in order in each column, so a ≤ b is above the diagonal.
+    products = [(a, b) for j in 1:n for a in nzrange(matrix, j) for b in a:last(nzrange(matrix, j))]
+    at(k) = [rows[pair[k]] for pair in products]
+    # With a heavy diagonal any numbers have a factor.
+    gram = sparse(at(1), at(2), 1.0, m, m) + (length(products) + 1) * sparse(1.0I, m, m)
+    number = SparseMatrixCSC(m, m, gram.colptr, rowvals(gram), collect(1:nnz(gram)))
+    pairs = [(a, b, number[rows[a], rows[b]]) for (a, b) in products]
+    return Pattern((m, n), rows, columns, gram, pairs, cholesky(Symmetric(gram)))
+end
+
+"G Gᵀ `(m, m)` from the entries of G."
+function gram_matrix(pattern::Pattern, entries)
+    (; gram, pairs) = pattern
+    values = zeros(nnz(gram))
+    @inbounds for (a, b, k) in pairs
+        values[k] += entries[a] * entries[b]
+    end
+    return Symmetric(SparseMatrixCSC(size(gram)..., gram.colptr, rowvals(gram), values))
 end
 
 """
@@ -95,19 +112,15 @@ struct SparseFactor{F, D}
 end
 
 function factorise(::Union{CholeskyProjection, QRProjection}, G::SparseJacobian, W::Union{Nothing, AbstractMatrix})
-    (; rows, columns, starts) = G.pattern
-    m, n = G.pattern.size
+    (; rows, columns, factor) = G.pattern
     rooted = Float64.(on_host(G.values))
     if W !== nothing
         root = sqrt.(Float64.(on_host(W)))
         rooted .*= size(root, 2) == 1 ? root[columns] : root[columns, :]
     end
-    scale = inverse_norm.(gathered(m, rows, eachindex(rows), rooted, rooted))
+    scale = inverse_norm.(gathered(G.pattern.size[1], rows, eachindex(rows), rooted, rooted))
     rooted .*= scale[rows, :]
-    factors = map(eachcol(rooted)) do entries
-        A = SparseMatrixCSC(m, n, starts, rows, Vector(entries))
-        cholesky!(copy(G.pattern.factor), Symmetric(A * A'); check = false)
-    end
+    factors = map(entries -> cholesky!(copy(factor), gram_matrix(G.pattern, entries); check = false), eachcol(rooted))
     return SparseFactor(factors, scale)
 end
 
