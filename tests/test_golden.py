@@ -118,6 +118,17 @@ def test_loss_and_gradient(system, golden, method):
     close(flat(gradient), expected["gradient"])
 
 
+@pytest.mark.parametrize("name", ["quartic", "pendulum-4"], indirect=True)
+def test_gradient_of_steps_that_are_retracted(system, golden):
+    # Steps too large to be exact: both engines take the same ones, and differentiate them and not the equation.
+    model = model_of(system, "pnde", step=float(golden["dt"]) / 2, retract="step")
+    loss, gradient = get("jax").loss_and_gradient(
+        model, weights_of(model), segments_of(system, golden)
+    )
+    close(loss, golden["steps"]["loss"], 1e-11)
+    close(flat(gradient), golden["steps"]["gradient"], 1e-10)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_rollout(system, golden, method):
     model = model_of(system, method)

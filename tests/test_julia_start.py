@@ -146,6 +146,19 @@ def test_the_recorded_environment_is_set_before_juliacall_is_imported(place, way
     ]
 
 
+def test_what_is_set_for_juliacall_is_not_left_to_other_processes(place):
+    recorded(place, magma="/lib/magma.so")
+    code = f"""
+    import os
+    before = dict(os.environ)
+    {textwrap.indent(WAYS % "status", "    ").strip()}
+    after = dict(os.environ)
+    print("after:", sorted(n for n in after if n[:7] in ("PYTHON_", "MAGMA_L") and after[n] != before.get(n)))
+    """
+    out, _ = run_python(code, place, PYTHON_JULIACALL_THREADS="2")
+    assert out.splitlines()[-1] == "after: ['MAGMA_LIB']"
+
+
 def test_variables_go_before_the_record(place):
     recorded(place)
     other = place / "other"

@@ -24,7 +24,8 @@ end
 
 @testset "$(nameof(typeof(law)))" for (law, u) in (
         (Quartic(), randn(rng, 4, 5)), (LotkaVolterra(), rand(rng, 2, 5) .+ 1), (Rods(), randn(rng, 16, 5)),
-        (ieee14(), vcat(ones(14, 5), zeros(14, 5)) .+ 0.1 .* randn(rng, 28, 5)), (Linear(randn(rng, 2, 4)), randn(rng, 4, 5)),
+        (ieee14(), vcat(ones(14, 5), zeros(14, 5)) .+ 0.1 .* randn(rng, 28, 5)),
+        (ieee14(; along_branches = true), vcat(ones(14, 5), zeros(14, 5)) .+ 0.1 .* randn(rng, 28, 5)), (Linear(randn(rng, 2, 4)), randn(rng, 4, 5)),
     )
     n = size(u, 1)
     model(constant, method) = Model(; sizes = (n, 8, 8, n), method, constraint = law, mean = constant(zeros(n)), std = constant(ones(n)))

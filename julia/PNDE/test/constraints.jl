@@ -11,6 +11,7 @@ const LAWS = (
     ("4-pendulum", Rods(), randn(rng, 16, 3)),
     ("8-pendulum", Rods(), randn(rng, 32, 3)),
     ("IEEE 14-bus", ieee14(), vcat(ones(14, 3), zeros(14, 3)) .+ 0.1 .* randn(rng, 28, 3)),
+    ("IEEE 14-bus along its branches", ieee14(; along_branches = true), vcat(ones(14, 3), zeros(14, 3)) .+ 0.1 .* randn(rng, 28, 3)),
     ("linear", Linear(randn(rng, 2, 4)), randn(rng, 4, 3)),
     ("stacked", Stacked(Quartic(), Linear([1.0 0 0 0])), randn(rng, 4, 3)),
     ("a function", Constraint(u -> [u[1]^2 * u[2], sin(u[3])]), randn(rng, 4, 3)),

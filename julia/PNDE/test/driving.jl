@@ -50,7 +50,7 @@ function ieee14_of_loads()
     law = ieee14()
     demand = zeros(2 * size(law.loads, 1) + 2 * size(law.slack, 1), 2)
     demand[1, 1], demand[5, 2] = 0.01, 0.01
-    return PowerBalance(law.conductance, law.susceptance, law.loads, law.slack, demand)
+    return PowerBalance(law.conductance, law.susceptance, law.loads, law.slack, demand, nothing)
 end
 
 const DRIVEN_LAWS = (

@@ -19,7 +19,7 @@ function ieee14_of_loads()
     (; conductance, susceptance, loads, slack) = ieee14()
     L = size(loads, 1)
     demand = [Matrix(1.0I, 2L, 2L) ./ 100; zeros(2 * size(slack, 1), 2L)]
-    return PowerBalance(conductance, susceptance, loads, slack, demand)
+    return PowerBalance(conductance, susceptance, loads, slack, demand, nothing)
 end
 
 "Which states have no derivative: those of the loads and of the slack."
@@ -85,6 +85,7 @@ function golden(system)
         projection = map(algorithm -> projection(algorithm, system), PROJECTIONS),
         velocity = map(method -> velocity(model(system, method), θ, u, h .- 0.1, at), METHODS),
         dt, training = map(method -> training(model(system, method), θ, system), METHODS),
+        steps = steps(model(system, Projected()), θ, system),
         rollout = map(method -> forecast(model(system, method), θ, system, h), METHODS),
     )
 end
@@ -100,13 +101,23 @@ function projection(algorithm, system)
     return (; euclidean = project(algorithm, G, v), p, v_bar = v̅, G_bar = G̅[:, :, 1:1], b_bar = b̅, W_bar = W̅)
 end
 
-"The loss of two segments, whose later points are off the first by `wave`, and its gradient, to rounding level."
-function training(model, θ, system)
+"Two segments, whose later points are off the first by `wave`."
+function segments(system)
     (; law, u, dt) = system
     points = reshape(u, :, 1, 2) .+ 0.1 .* reshape([0, 1, 2, 3, 4], 1, 5) .* wave(size(u, 1), 5, 2)
-    segments = Segments(points, value(law, u, at_of(system)), drive_of(system), dt .* (0:4), fill(0.5, 2))
+    return Segments(points, value(law, u, at_of(system)), drive_of(system), dt .* (0:4), fill(0.5, 2))
+end
+
+"Their loss and its gradient, to rounding level."
+function training(model, θ, system)
     settings = Settings(; solver = Vern9(), rtol = 1.0e-13, atol = 1.0e-13, retract = :never)
-    loss, gradient = loss_and_gradient(model, θ, segments, settings)
+    loss, gradient = loss_and_gradient(model, θ, segments(system), settings)
+    return (; loss, gradient)
+end
+
+"The same in two steps of Tsit5 from point to point, each put back on the manifold: the gradient is that of these steps."
+function steps(model, θ, system)
+    loss, gradient = loss_and_gradient(model, θ, segments(system), Settings(; step = system.dt / 2, retract = :step))
     return (; loss, gradient)
 end
 

@@ -2,6 +2,8 @@ using ChainRulesTestUtils, FiniteDifferences, LinearAlgebra, PNDE, Random, Zygot
 using ChainRulesCore: NoTangent
 using PNDE: apply, batched_mul, batched_transpose, condition, decompose, dense, factorise, minimum_norm
 
+include("ring.jl")
+
 const ALGORITHMS = (CholeskyProjection(), QRProjection(), TruncatedProjection())
 
 spd(rng, n, B) = stack((X = randn(rng, n, n); X * X' + n * I) for _ in 1:B)
@@ -124,6 +126,36 @@ end
         (NoTangent(), NoTangent(), tangent, nothing_moves, nothing_moves, nothing_moves), project, CholeskyProjection(), G, v, b, nothing,
     ))
     @test change ≈ central_fdm(5, 1)(moved, 0.0)
+end
+
+@testset "a grid of 200 buses along its branches is what it is densely" begin
+    grid(; options...) = ring(200; options...)
+    law, reference = grid(), grid(; along_branches = false)
+    B = 2
+    u = vcat(ones(200, B), zeros(200, B)) .+ 0.02 .* randn(rng, 400, B)
+    v, b, W, w = randn(rng, 400, B), randn(rng, size(value(law, u, 0.0))), 1 .+ rand(rng, 400, B), randn(rng, 400, B)
+    @test constraint_jacobian(law, u, 0.0) isa SparseJacobian
+    @test value(law, u, 0.0) ≈ value(reference, u, 0.0)
+    @test dense(constraint_jacobian(law, u, 0.0)) ≈ constraint_jacobian(reference, u, 0.0)
+    # Its κ(G) is 200, so that the dense Cholesky factor is right to 1e-11 at best.
+    for metric in (nothing, W[:, 1:1], W), (algorithm, exact) in ((CholeskyProjection(), 1.0e-9), (QRProjection(), 1.0e-12))
+        projected(law) = u -> project(algorithm, constraint_jacobian(law, u, 0.0), v, b, metric)
+        @test projected(law)(u) ≈ projected(reference)(u) rtol = exact
+        loss(law) = u -> dot(w, projected(law)(u)) + sum(abs2, value(law, u, 0.0))
+        @test only(gradient(loss(law), u)) ≈ only(gradient(loss(reference), u)) rtol = exact
+    end
+    c = value(law, u, 0.0)
+    both = map(law -> retract(CholeskyProjection(), law, nothing, u .+ 1.0e-3 .* w, 0.0, c), (law, reference))
+    @test both[1] ≈ both[2] rtol = 1.0e-9
+    @test maximum(abs, value(law, both[1], 0.0) .- c) < 1.0e-13
+    single = project(constraint_jacobian(law, Float32.(u), 0.0f0), Float32.(v), Float32.(b))
+    @test eltype(single) == Float32
+    @test single ≈ project(constraint_jacobian(law, u, 0.0), v, b) rtol = 1.0e-4
+    @test all(condition(factorise(CholeskyProjection(), constraint_jacobian(law, u, 0.0), nothing)) .> 1.0e-4)
+    # A load behind a line that draws all the line can carry: at half the voltage its rows are dependent.
+    nose = PowerBalance(; size = 2, rows = [1, 1, 2, 2], columns = [1, 2, 1, 2], conductance = [1.0, -1, -1, 1], susceptance = [-5.0, 5, 5, -5], loads = [2], slack = [1], along_branches = true)
+    at_the_nose = constraint_jacobian(nose, [1.0, 0.5, 0, 0.2][:, :], 0.0)
+    @test condition(factorise(CholeskyProjection(), at_the_nose, nothing)) == [0.0]
 end
 
 @testset "allocations do not grow with the batch" begin

@@ -64,6 +64,22 @@ end
     @test gradient ≈ loss_and_gradient(model, θ, batch, tight())[2] rtol = 1.0e-3
 end
 
+@testset "evaluations that do not fit into memory are made again, to the same numbers" begin
+    model, batch = volterra_model(), segments(3, 4, 0.1)
+    θ, kept = weights(model), PNDE.KEPT_BYTES[]
+    for retract in (:never, :step)
+        settings = Settings(; rtol = 1.0e-6, atol = 1.0e-6, retract)
+        expected = loss_and_gradient(model, θ, batch, settings)
+        for most in (0, 100_000)
+            PNDE.KEPT_BYTES[] = most
+            @test loss_and_gradient(model, θ, batch, settings) == expected
+        end
+        PNDE.KEPT_BYTES[] = kept
+    end
+    # Float32 outputs and slopes of two hidden layers of 8 and the last of 2, of three states.
+    @test PNDE.activation_bytes(volterra_model(; T = Float32), zeros(Float32, 2, 3)) == 2 * 4 * 3 * 18
+end
+
 @testset "the gradient of stored steps is that of the steps" begin
     # Loose tolerances: a step is fixed, so that the differences see the same steps.
     direction = normalize(randn(rng, length(weights(volterra_model()))))

@@ -31,8 +31,8 @@ class JuliaNetwork:
             self.operation_point = np.array(system.operation_point)
             self.moving = np.array(system.moving, dtype=bool)
             pattern = self.law.pattern
-            self.columns = np.repeat(np.arange(len(self.states)), np.diff(pattern.colptr))
-            self.rows = np.array(pattern.rowval) - 1
+            self.columns = np.array(pattern.columns) - 1
+            self.rows = np.array(pattern.rows) - 1
             self.colours = np.array(self.law.colours) - 1
 
     def simulate(self, pushes: np.ndarray, times: np.ndarray) -> Trajectories:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -53,15 +53,33 @@ def pnde_module() -> Any:
             environment = require()
             if "juliacall" in sys.modules:
                 _check_settings(sys.modules["juliacall"])
+                settings = {}
             else:
-                os.environ |= environment.variables()
+                settings = environment.variables()
             logger.info("starting julia (%s)", environment.executable)
             try:
-                _module = _start()
+                with _variables(settings):
+                    _module = _start()
             except EngineError as error:
                 _failure = error
                 raise
         return _module
+
+
+@contextmanager
+def _variables(settings: Mapping[str, str]) -> Iterator[None]:
+    """What juliacall reads while it is imported, and what Julia reads as it runs, which stays."""
+    before = {name: os.environ.get(name) for name in settings if name.startswith("PYTHON_")}
+    os.environ |= settings
+    try:
+        yield
+    finally:
+        # A process that this one starts may have other threads, and then needs other signal handlers.
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def is_started() -> bool:

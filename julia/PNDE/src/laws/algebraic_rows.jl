@@ -36,21 +36,21 @@ second derivatives it is the same, for a row knows at most one state of each col
 """
 struct AlgebraicRows{S <: DifferentialAlgebraic} <: AbstractConstraint
     system::S
-    pattern::SparseMatrixCSC{Bool, Int}
+    pattern::Pattern
     colours::Vector{Int}
 end
 
 function AlgebraicRows(system::DifferentialAlgebraic)
     pattern = system.pattern[.!system.moving, :]
     problem = ColoringProblem(; structure = :nonsymmetric, partition = :column)
-    return AlgebraicRows(system, pattern, column_colors(coloring(pattern, problem, GreedyColoringAlgorithm())))
+    return AlgebraicRows(system, Pattern(pattern), column_colors(coloring(pattern, problem, GreedyColoringAlgorithm())))
 end
 
 # A network keeps buffers of double precision, so that is what the rows are evaluated in.
 value(law::AlgebraicRows, u, t) = eltype(u).(each_state((u, t) -> algebraic_rows(law.system, u, t), u, t))
 
 function constraint_jacobian(law::AlgebraicRows, u, t)
-    rows, colours = rowvals(law.pattern), law.colours[columns(law.pattern)]
+    rows, colours = law.pattern.rows, law.colours[law.pattern.columns]
     values = each_state(u, t) do u, t
         change = by_colour(u -> algebraic_rows(law.system, u, t), law, u)
         [change[i, colour] for (i, colour) in zip(rows, colours)]
@@ -88,14 +88,14 @@ end
 "The derivative of Σ weights · entries of G by one state."
 function curvature(law, u, t, weights)
     first_order(u) = by_colour(u -> algebraic_rows(law.system, u, t), law, u)
-    m, count = size(law.pattern, 1), maximum(law.colours)
+    m, count = law.pattern.size[1], maximum(law.colours)
     second = reshape(by_colour(u -> vec(first_order(u)), law, u), m, count, count)
-    rows, cols = rowvals(law.pattern), columns(law.pattern)
+    rows, cols = law.pattern.rows, law.pattern.columns
     spread = zeros(m, count)
     for (i, j, weight) in zip(rows, cols, weights)
         spread[i, law.colours[j]] = weight
     end
-    out = zeros(size(law.pattern, 2))
+    out = zeros(law.pattern.size[2])
     for (i, j) in zip(rows, cols)
         out[j] += @views dot(spread[i, :], second[i, :, law.colours[j]])
     end

@@ -31,7 +31,7 @@ solve_stored(field, u0, θ, times, settings, scale, retraction = nothing) =
 function ChainRulesCore.rrule(::typeof(solve_stored), field, u0, θ, times, settings, scale, retraction)
     θ̅ = zero(θ)
     network = Weights(field.model.layout, θ, θ̅)
-    out, steps, tableau = take_steps(Zygote.pullback, field, u0, network, times, settings, scale, retraction)
+    out, steps, tableau = take_steps(pullback_within(KEPT_BYTES[], activation_bytes(field.model, u0)), field, u0, network, times, settings, scale, retraction)
     function solve_stored_pullback(cotangent)
         u̅ = unthunk(unthunk(cotangent)[1])
         θ̅ .= 0
@@ -43,6 +43,27 @@ end
 
 "What `pullback` takes the place of where no derivative is wanted."
 plain(f, arguments...) = (f(arguments...), nothing)
+
+"How much the evaluations of one solve may keep for their derivative, bytes, as in the embedded engine."
+const KEPT_BYTES = Ref(4 * 2^30)
+
+"Outputs and slopes of the layers for states u, bytes: the least that an evaluation keeps."
+activation_bytes(model, u) = 2 * sizeof(eltype(u)) * size(u, 2) * sum(size -> size[2], model.layout.sizes)
+
+"""
+`Zygote.pullback` of functions of the states, which keep at least so many bytes `each`; once all of them have made more than
+`most`, one that evaluates its function again on the way back.
+"""
+function pullback_within(most, each)
+    made = Ref(0)
+    return function (f, u)
+        made[] > most && return f(u), y̅ -> last(Zygote.pullback(f, u))(y̅)
+        # What is made and not kept is counted too. Of a card's memory Julia knows nothing.
+        (; value, bytes) = @timed Zygote.pullback(f, u)
+        made[] += max(bytes, each)
+        return value
+    end
+end
 
 "An accepted step: its size, the pullbacks of its slopes and of the retraction, and of the states saved in it position and weights."
 struct Step{H, P, R}
@@ -59,7 +80,8 @@ function take_steps(pullback, field, u, network, times, settings, scale, retract
     evaluate(u, t) = evaluated(pullback, field, network, u, t)
     slope, back = evaluate(u, t)
     defined = all(isfinite, slope)
-    h = settings.step === nothing ? first_step(field, u, network, t, slope, tableau, settings, scale) : T(settings.step)
+    relative(x) = error_size(x, abs.(u), settings, scale)
+    h = settings.step === nothing ? first_step(relative, (u, t) -> field(u, network, t), u, t, slope, tableau.order) : T(settings.step)
     smallest, steps, count, position = 16 * eps(T) * maximum(abs, times), Step[], 0, 2
     while position <= length(times) && count < settings.max_steps && defined && h > smallest
         count += 1
@@ -121,34 +143,43 @@ as_weight(::Type, w) = w  # of each state its own
 "Whether a step is kept, and what the next one is in units of it."
 function controlled(error, u, new, tableau, settings, scale)
     T = eltype(u)
-    finite = all(isfinite, new)
-    size = finite ? error_size(error, max.(abs.(u), abs.(new)), settings, scale) : T(Inf)
+    size = all(isfinite, new) ? error_size(error, max.(abs.(u), abs.(new)), settings, scale) : T(Inf)
     kept = size < 1
-    factor = T(0.9) * (1 / size)^(one(T) / tableau.order)
-    return kept, clamp(factor, kept ? one(T) : T(0.2), kept ? T(10) : T(0.9))
+    return kept, step_factor(size, kept, tableau.order)
 end
 
-"Root mean square of an error relative to the tolerances, infinite for NaN."
-function error_size(error, magnitude, settings, scale)
+"What the next step is in units of one with an error of this size."
+step_factor(size::T, kept, order) where {T} =
+    clamp(T(0.9) * (1 / size)^(one(T) / order), kept ? one(T) : T(0.2), kept ? T(10) : T(0.9))
+
+"Root mean squares of an error relative to the tolerances: of each state `(B,)`, on the host; infinite for NaN."
+function error_sizes(error, magnitude, settings, scale)
     T = eltype(error)
-    size = sqrt(sum(abs2, error ./ (T(settings.atol) .* scale .+ T(settings.rtol) .* magnitude)) / length(error))
-    return isnan(size) ? T(Inf) : size
+    squares = sum(abs2, error ./ (T(settings.atol) .* scale .+ T(settings.rtol) .* magnitude); dims = 1)
+    return map(x -> isnan(x) ? T(Inf) : sqrt(x / size(error, 1)), vec(on_host(squares)))
 end
 
-"Hairer, Nørsett, Wanner (1993), Solving ordinary differential equations I, Sec. II.4."
-function first_step(field, u, network, t, slope, tableau, settings, scale)
+"The same of all states as one."
+error_size(error, magnitude, settings, scale) = sqrt(mean(abs2, error_sizes(error, magnitude, settings, scale)))
+
+"""
+    first_step(relative, field, u, t, slope, order, [of_columns])
+
+The first step of the states u `(n, B)` at t, as one system or each its own. `relative` gives the size of a vector at u, of all
+states or of each, and `of_columns` a step as what can be multiplied with the states.
+
+# References
+
+Hairer, Nørsett, Wanner (1993), Solving ordinary differential equations I, Sec. II.4.
+"""
+function first_step(relative, field, u, t, slope, order, of_columns = identity)
     T = eltype(u)
-    relative(x) = error_size(x, abs.(u), settings, scale)
     d0, d1 = relative(u), relative(slope)
-    small = d0 < 1e-5 || d1 < 1e-5
-    h0 = small ? T(1e-6) : T(0.01) * d0 / d1
-    d2 = relative(field(u .+ h0 .* slope, network, t + h0) .- slope) / h0
-    return first_step_of(h0, max(d1, d2), tableau.order)
-end
-
-function first_step_of(h0::T, d, order) where {T}
-    h1 = d <= 1e-15 ? max(T(1e-6), h0 * T(1e-3)) : (T(0.01) / d)^(one(T) / order)
-    return min(100 * h0, h1)
+    h0 = ifelse.((d0 .< 1e-5) .| (d1 .< 1e-5), T(1e-6), T(0.01) .* d0 ./ d1)
+    d2 = relative(field(u .+ of_columns(h0) .* slope, t .+ h0) .- slope) ./ h0
+    d = max.(d1, d2)
+    h1 = ifelse.(d .<= 1e-15, max.(T(1e-6), h0 .* T(1e-3)), (T(0.01) ./ d) .^ (one(T) / order))
+    return min.(100 .* h0, h1)
 end
 
 "The cotangent of u0, from those of the saved states `(n, B, T)`. That of the weights is added to as it is met."

@@ -17,7 +17,8 @@ function rollout_together(model, network, u, times, c, settings, drive = placed_
     worst = faults(model, u, instant(drive, zero(T)), c, settings)
     t, next, active = zeros(T, count), fill(2, count), trues(count)
     slope = field(u, t)
-    h = settings.step === nothing ? first_steps(field, u, t, slope, tableau, settings, scale, of_columns) : fill(T(settings.step), count)
+    relative(x) = error_sizes(x, abs.(u), settings, scale)
+    h = settings.step === nothing ? first_step(relative, field, u, t, slope, tableau.order, of_columns) : fill(T(settings.step), count)
     out.evaluations .= settings.step === nothing ? 2 : 1
     finish, smallest = elapsed[end, :], 16 * eps(T) .* vec(maximum(abs, elapsed; dims = 1))
     ends(b, status) = (active[b] = false; out.status[b] = Int8(status))
@@ -42,9 +43,9 @@ function rollout_together(model, network, u, times, c, settings, drive = placed_
         carries_over(tableau) || (new = combined(u, steps, tableau.b, slopes))
         kept, factor = copy(active), ones(T, count)
         if settings.step === nothing
-            sizes = columns_of_error(combined(nothing, steps, tableau.error, slopes), max.(abs.(u), abs.(new)), settings, scale)
+            sizes = error_sizes(combined(nothing, steps, tableau.error, slopes), max.(abs.(u), abs.(new)), settings, scale)
             kept .&= sizes .< 1
-            factor = clamp.(T(0.9) .* (1 ./ sizes) .^ (one(T) / tableau.order), ifelse.(kept, one(T), T(0.2)), ifelse.(kept, T(10), T(0.9)))
+            factor = step_factor.(sizes, kept, tableau.order)
         end
         after = ifelse.(reaches, stop, t .+ step)
         if projected && settings.retract === :step
@@ -102,21 +103,4 @@ function faults(model, u, at, c, settings)
     found[Vector(condition(factor)) .< 16 * eps(eltype(u))] .= RANK_DEFICIENT
     found[.!vec(Array(all(isfinite, u; dims = 1)))] .= OK
     return found
-end
-
-"The sizes of the errors of each state, on the host; infinite for NaN."
-function columns_of_error(error, magnitude, settings, scale)
-    T = eltype(error)
-    squares = sum(abs2, error ./ (T(settings.atol) .* scale .+ T(settings.rtol) .* magnitude); dims = 1)
-    return map(x -> isnan(x) ? T(Inf) : sqrt(x / size(error, 1)), vec(Array(squares)))
-end
-
-"[`first_step`](@ref) of each trajectory."
-function first_steps(field, u, t, slope, tableau, settings, scale, of_columns)
-    T = eltype(u)
-    relative(x) = columns_of_error(x, abs.(u), settings, scale)
-    d0, d1 = relative(u), relative(slope)
-    h0 = ifelse.((d0 .< 1e-5) .| (d1 .< 1e-5), T(1e-6), T(0.01) .* d0 ./ d1)
-    d2 = relative(field(u .+ of_columns(h0) .* slope, t .+ h0) .- slope) ./ h0
-    return first_step_of.(h0, max.(d1, d2), tableau.order)
 end
