@@ -249,7 +249,12 @@ def test_what_is_known_has_to_be_passed_again(plain_engine, tmp_path):
 
 def test_energy_is_kept_without_dissipation(make_model):
     """Of a chain with learned forces, over many swings, and to what the solver's tolerance allows."""
-    model = make_model(PENDULUM, form="mechanical", dissipation="none", **{"rollout.rtol": 1e-8})
+    model = make_model(
+        PENDULUM,
+        form="mechanical",
+        dissipation="none",
+        **{"rollout.rtol": 1e-9, "rollout.atol": 1e-9},
+    )
     model = replace(model, speed=np.full(2 * N, 10.0))
     weights, (_, u) = random_weights(model), states(2)
     times = np.broadcast_to(np.linspace(0, 10, 50), (2, 50))
@@ -260,7 +265,7 @@ def test_energy_is_kept_without_dissipation(make_model):
     parts = get("jax").mechanics(model, weights, found.u.reshape(-1, 4 * N), Instant(np.zeros(100)))
     energy = (parts.kinetic + parts.potential).reshape(2, 50)
     assert np.ptp(parts.kinetic) > 1
-    assert np.abs(energy - energy[:, :1]).max() < 1e-6 * np.ptp(parts.kinetic)
+    assert np.abs(energy - energy[:, :1]).max() < 1e-5 * np.ptp(parts.kinetic)
 
 
 def test_gradient_of_the_loss(make_model):
