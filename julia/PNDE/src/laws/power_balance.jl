@@ -79,16 +79,17 @@ include_dependency(IEEE14_FILE)
 const IEEE14 = TOML.parsefile(IEEE14_FILE)
 
 """
-    ieee14()
+    ieee14(; options...)
 
 [`PowerBalance`](@ref) of the paper's 14-bus grid: slack at bus 2, sources at 1, 3, 6 and 8, loads at the others.
 """
-function ieee14()
+function ieee14(; options...)
     start, stop, conductance, susceptance = map(i -> identity.(getindex.(IEEE14["branches"], i)), 1:4)
     of_kind(kind) = Int[number for (number, k) in IEEE14["buses"] if k == kind]
     return PowerBalance(;
         size = length(IEEE14["buses"]), rows = [start; stop; start; stop], columns = [start; stop; stop; start],
         conductance = [conductance; conductance; -conductance; -conductance],
         susceptance = [susceptance; susceptance; -susceptance; -susceptance], loads = of_kind("load"), slack = of_kind("slack"),
+        options...,
     )
 end
