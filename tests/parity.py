@@ -67,12 +67,12 @@ def conditions_of(system, dt, count=2):
     if not k:
         return Conditions(None, p)
     jumps = system.name == "ieee14-loads"
-    knots = dt * np.array([-1, 2.3, 7.3] if jumps else [-1, 7.3])
+    knots = dt * np.array([-1, 2.5, 7.3] if jumps else [-1, 7.3])
     a, x = SIZES[system.name] * wave(count, len(knots), 4, k), knots[-1] - knots[-2]
     powers = x ** np.arange(4)[:, None]
     a[:, -1, 0] = (a[:, -2] * powers).sum(axis=1)
     a[:, -1, 1] = (np.arange(1, 4)[:, None] * a[:, -2, 1:] * powers[:3]).sum(axis=1)
-    at = np.full((count, int(jumps)), 2.3 * dt)
+    at = np.full((count, int(jumps)), 2.5 * dt)
     return Conditions(Inputs(np.tile(knots, (count, 1)), a, at, np.empty((count, 0))), p)
 
 

@@ -47,10 +47,10 @@ end
 
 "The 14-bus grid with the demand of buses 4 and 9 as inputs, active power alone."
 function ieee14_of_loads()
-    law = ieee14()
-    demand = zeros(2 * size(law.loads, 1) + 2 * size(law.slack, 1), 2)
+    (; loads, slack) = ieee14()
+    demand = zeros(2 * size(loads, 1) + 2 * size(slack, 1), 2)
     demand[1, 1], demand[5, 2] = 0.01, 0.01
-    return PowerBalance(law.conductance, law.susceptance, law.loads, law.slack, demand, nothing)
+    return ieee14(; demand)
 end
 
 const DRIVEN_LAWS = (
