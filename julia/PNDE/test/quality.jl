@@ -12,7 +12,7 @@ end
 
 @testset "names come from where they are made, and none is imported in vain" begin
     # The algebra of Julia's own libraries, and ChainRulesCore's vocabulary of rules, are meant to be there as a whole.
-    vocabulary = (Base, Core, LinearAlgebra, SparseArrays, Random, ChainRulesCore)
+    vocabulary = (Base, Core, PNDE.LinearAlgebra, PNDE.SparseArrays, PNDE.Random, PNDE.ChainRulesCore)
     @test check_no_implicit_imports(PNDE; skip = vocabulary) === nothing
     @test check_no_stale_explicit_imports(PNDE) === nothing
 end
