@@ -14,7 +14,7 @@ move. [`ieee14`](@ref) is that of the paper's grid.
   - `demand`: what an input adds to each row `(m, k)`, of a grid whose loads' demand is an input; else `nothing`.
   - `along_branches`: whether sums go over the branches and G is a [`SparseJacobian`](@ref); by default for many buses.
 """
-struct PowerBalance{M <: AbstractMatrix, D <: Union{Nothing, AbstractMatrix}, E} <: AbstractConstraint
+struct PowerBalance{M <: AbstractMatrix, E, D <: Union{Nothing, AbstractMatrix}} <: AbstractConstraint
     "The rows of Y that belong to the loads."
     conductance::M
     susceptance::M
@@ -55,7 +55,7 @@ drift(law::PowerBalance, u, at) = law.demand === nothing ? nothing : demanded(la
 demanded(law, u, at, name) = ignore_derivatives(() -> cast(law.demand, u) * like(u, given(at, name)))
 
 "With i = Y v and s = v · conj(i): ds = conj(i) dv + v · conj(Y dv) (paper, Appendix I)."
-function constraint_jacobian(law::PowerBalance{<:AbstractMatrix, <:Any, Nothing}, u, at)
+function constraint_jacobian(law::PowerBalance{<:AbstractMatrix, Nothing}, u, at)
     real, imag, current_real, current_imag = map(each_row, at_the_loads(law, u))
     G, B, E = map(X -> cast(X, u), (law.conductance, law.susceptance, law.loads))
     own_real, own_imag = current_real .* E, current_imag .* E
