@@ -68,9 +68,11 @@ def measured(name: str, epochs: int, seed: int) -> str:
         test = family.simulate(32 * len(values) ** 2, seed=seed + 1000)
         forecast = run.rollout(in_logarithms(test) if logarithms else test)
         u = np.exp(forecast["u"].values) if logarithms else forecast["u"].values
-        errors.append(np.mean((u - test["u"].values) ** 2))
+        failed = int((forecast["status"] != 0).sum())
+        error = f"{np.mean((u - test['u'].values) ** 2):.1e}"
+        errors.append(f"{failed} fail" if failed else error)
     label = run.label + (" of log x, log y" if logarithms else "")
-    return f"{label:36}{given:32}{errors[0]:10.1e}{errors[1]:10.1e}{took:8.0f}"
+    return f"{label:36}{given:32}{errors[0]:>10}{errors[1]:>10}{took:8.0f}"
 
 
 def main() -> None:
