@@ -111,11 +111,11 @@ const RADIUS = Constraint((u, w) -> u[1]^2 + u[2]^2 - w[1]; takes = (:w,))
 const SCALED = Constraint((u, w) -> w[2] * u[1] + u[3]; takes = (:w,))
 
 @testset "a jump" begin
-    u, c, at = randn(rng, 3, 4), zeros(2, 4), instant(drive(2, 4), 0.3)
+    u, c, at = 0.3 .* randn(rng, 3, 4) .+ [0, 1, 0], zeros(2, 4), instant(drive(2, 4), 0.3)
     law = Stacked(RADIUS, SCALED)
     for metric in (nothing, [1.0, 2.0, 3.0], [2.0 0.5 0; 0.5 1 0; 0 0 1])
         model = driven_model(law; n = 3, metric)
-        new, target = after_jump(model, Jump([true, false], [0.0, 1, 1]), u .+ [0, 2, 0], at, c)
+        new, target = after_jump(model, Jump([true, false], [0.0, 1, 1]), u, at, c)
         @test maximum(abs, value(RADIUS, new, at)) < 1.0e-12
         @test new[1, :] == u[1, :] && new[3, :] ≈ u[3, :]
         @test target == vcat(zeros(1, 4), value(SCALED, new, at))

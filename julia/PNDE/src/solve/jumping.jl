@@ -25,6 +25,7 @@ from the manifold, this moves far, so its derivative is that of all its steps.
 """
 after_jump(model, ::Nothing, u, at, c) = u, c
 function after_jump(model, jump::Jump, u, at, c)
+    model.method isa NDE && return u, c  # which knows no law
     law, rows = model.constraint, ignore_derivatives(() -> findall(jump.fixed))
     all_fixed = length(rows) == length(jump.fixed)
     for _ in 1:(isempty(rows) ? 0 : 12)
