@@ -17,6 +17,7 @@ from parity import SYSTEMS, close
 
 import pnde
 from pnde.engines.jax.laws import drift, jacobian, value
+from pnde.engines.julia.driving import Sizes
 from pnde.engines.julia.laws import julia_law
 from pnde.laws import Conserved, Constraint, Holonomic, Instant
 
@@ -112,7 +113,7 @@ def test_values_and_derivatives(derivatives, name):
     from pnde.engines.julia.arrays import to_julia, to_python
     from pnde.engines.julia.session import julia
 
-    made = julia_law(law, u.shape[1])
+    made = julia_law(law, Sizes(u.shape[1]))
     of_G = np.swapaxes(weights[1], 1, 2)  # (batch, n, m) here is (m, n, batch) there
     arrays = [to_julia(array) for array in (u, t, weights[0], of_G)]
     with julia():
