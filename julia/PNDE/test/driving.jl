@@ -9,6 +9,8 @@ function drive(k, B; p = nothing, jumps = false, fixed = Bool[], free = nothing,
     knots = repeat(T[-0.1, 0.13, 0.24], 1, B)
     coefficients = T.(0.3 .* randn(Xoshiro(1), k, 4, 3, B))
     coefficients[:, 1, :, :] .+= T(1.5)
+    # They go on at the second knot, where nothing is said to jump.
+    coefficients[:, 1, 2, :] .= sum(coefficients[:, d, 1, :] .* T(0.23)^(d - 1) for d in 1:4)
     jump = jumps ? Jump(fixed, free) : nothing
     return Drive(start, knots, coefficients, jumps ? repeat(T[0.24], 1, B) : zeros(T, 0, B), zeros(T, 0, B), p, jump)
 end
