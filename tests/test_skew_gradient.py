@@ -7,6 +7,7 @@ import pytest
 
 import pnde
 from pnde.config import Config
+from pnde.engines import get
 from pnde.engines.jax import fields
 from pnde.laws import Conserved, Instant
 from pnde.models import Model, ModelKind, initial_weights
@@ -83,7 +84,9 @@ def test_neither_units_of_states_nor_of_the_law_matter(logarithms):
     def model(states, size):
         data = pnde.split_data(logarithms.assign(u=logarithms["u"] * states), 8, 2, 2)
         law = Conserved(lambda u: size * in_logarithms(u / states))
-        return new_model(data, law, Config.make(form="skew-gradient"), None, None, None)[1]
+        return new_model(
+            get("jax"), data, law, Config.make(form="skew-gradient"), None, None, None
+        )[0]
 
     states, size = np.array([1e3, 1e-2]), 1e4
     usual, other = model(1.0, 1.0), model(states, size)

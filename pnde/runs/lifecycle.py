@@ -113,7 +113,8 @@ def train(
         source = Path(data)
     if "split" not in ds.coords:
         ds = _split(ds, config)
-    engine, model, batches = new_model(ds, constraint, config, order, metric, physics)
+    engine = get(config.engine)
+    model, batches = new_model(engine, ds, constraint, config, order, metric, physics)
     weights = initial_weights(model, config.seed)
     begun = Progress(weights, weights)
     law_source = "given"

@@ -9,7 +9,7 @@ import xarray as xr
 
 from pnde.config import Config
 from pnde.data import Normaliser, check_velocities, condition_scale
-from pnde.engines import Engine, get
+from pnde.engines import Engine
 from pnde.errors import ConfigError
 from pnde.laws.conditions import check_given
 from pnde.laws.signature import arguments_of
@@ -28,14 +28,15 @@ from pnde.training import Batches, batches_of, epochs_for, output_speed
 
 
 def new_model(
+    engine: Engine,
     ds: xr.Dataset,
     constraint: Any,
     config: Config,
     order: Literal[1, 2] | None,
     metric: Any,
     physics: Any,
-) -> tuple[Engine, Model, Batches]:
-    """The engine, the model and its batches, all of it checked; the arguments are those of `pnde.train`."""
+) -> tuple[Model, Batches]:
+    """The model and its batches, all of it checked; the arguments are those of `pnde.train`."""
     system = system_of(ds)
     law = law_for(ds, constraint, max(1e-2, config.tolerance))
     if law is None and config.method != "nde":
@@ -62,7 +63,6 @@ def new_model(
     if physics is not None and not isinstance(physics, Mechanics):
         what = f"the physics {name_of(physics)!r}"
         check_given(what, arguments_of(physics, what).roles, ds)
-    engine = get(config.engine)
     engine.check(config)
     if config.network.form == "skew-gradient":
         check_skew_gradient(model, rows_of(engine, model, ds))
@@ -72,7 +72,7 @@ def new_model(
     model = _with_epochs(model, batches)
     if config.network.output == "speed":
         model = replace(model, speed=output_speed(engine, model, scale, batches))
-    return engine, model, batches
+    return model, batches
 
 
 def _conditions(ds: xr.Dataset) -> dict[str, Any]:

@@ -183,13 +183,13 @@ end
             d = batch.drive
             batch = Segments(batch.u, batch.c, Drive(d.start, d.knots, d.coefficients, d.jumps, d.kinks, nothing), batch.grid, batch.share)
         end
-        # A fixed step, so that the differences see the same steps.
-        settings = Settings(; step = 0.03, retract)
+        # A fixed step, so that the differences see the same steps; a retraction's derivative is off by the size of its
+        # residual, so with one they are small, and end where the inputs bend.
+        settings = Settings(; step = retract === :never ? 0.03 : 0.01, retract)
         along(s) = batch_loss(model, θ .+ s .* direction, batch, settings)
         loss, gradient, status, _ = loss_and_gradient(model, θ, batch, settings)
         @test status == OK && loss ≈ along(0.0)
-        # A retraction's derivative is off by the size of its residual, which a fixed step over the knot at 0.13 makes large.
-        rtol = retract === :never ? 1.0e-6 : 2.0e-3
+        rtol = retract === :never ? 1.0e-6 : 1.0e-3
         @test dot(gradient, direction) ≈ central_fdm(5, 1; max_range = 1.0e-2)(along, 0.0) rtol = rtol
     end
 end
@@ -200,7 +200,7 @@ end
     @test with_jumps(batch.drive, 0.4) == [false, true, false]
     @test map(part -> size(part.u, 3), PNDE.with_common_steps(batch)) == [1, 2]
     losses = map(s -> batch_loss(model, weights(model), PNDE.part(batch, s:s, batch.grid), settings), 1:3)
-    @test batch_loss(model, weights(model), batch, settings) ≈ sum(losses) rtol = 1.0e-9
+    @test batch_loss(model, weights(model), batch, settings) ≈ sum(losses) rtol = 1.0e-8
     apart = Segments(batch.u, batch.c, batch.drive, repeat(batch.grid, 1, 3), batch.share)
     @test batch_loss(model, weights(model), apart, settings) ≈ sum(losses) rtol = 1.0e-12
     backward = Settings(; adjoint = BacksolveAdjoint(; autojacvec = ZygoteVJP()), retract = :never)

@@ -125,7 +125,7 @@ def _inspect_part(
     if outcome.shape not in shapes:
         wanted = " or ".join(str(shape) for shape in shapes)
         raise ConfigError(
-            f"{what} returns an array of shape {outcome.shape} instead of {wanted} for {len(x)} "
+            f"{what} returns an array of shape {outcome.shape} instead of {wanted} for the {len(x)} "
             + ("states" if len(x) == len(model.mean) else "positions")
         )
     if outcome.dtype.kind not in "iuf":

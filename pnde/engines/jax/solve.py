@@ -80,15 +80,8 @@ def solve(
     dtype = u0.dtype
     times = jnp.asarray(times, dtype)
     in_training = isinstance(settings, TrainingSolverConfig) and not _goes_back(settings)
-    if jumps is not None and _goes_back(settings):
-        raise ConfigError(
-            'solver.adjoint = "backsolve" cannot go back through inputs that jump: leave it out'
-        )
-    if jumps is not None and in_training and not is_explicit(settings):
-        raise ConfigError(
-            f'solver.solver = "{settings.solver}" cannot train on inputs that jump: use "tsit5" or "dopri8" there; '
-            "a forecast (rollout.solver) may have it"
-        )
+    if jumps is not None:
+        check_jumps(settings)
     # Traced once, however often diffrax calls them.
     field, retraction = jax.jit(field), None if retraction is None else jax.jit(retraction)
     kind, norm = SOLVERS[settings.solver], error_norm
@@ -232,6 +225,22 @@ def _status(result: diffrax.RESULTS, finite: Array) -> Int[Array, ""]:
     status = jnp.where(result == diffrax.RESULTS.max_steps_reached, Status.MAX_STEPS, status)
     status = jnp.where(result == diffrax.RESULTS.event_occurred, Status.LEFT_DOMAIN, status)
     return jnp.where((result == diffrax.RESULTS.successful) & finite, Status.OK, status)
+
+
+def check_jumps(settings: SolverConfig) -> None:
+    """Whether inputs that jump can be solved for as the settings say.
+
+    **Raises:** `pnde.errors.ConfigError` naming the setting, if not.
+    """
+    if _goes_back(settings):
+        raise ConfigError(
+            'solver.adjoint = "backsolve" cannot go back through inputs that jump: leave it out'
+        )
+    if isinstance(settings, TrainingSolverConfig) and not is_explicit(settings):
+        raise ConfigError(
+            f'solver.solver = "{settings.solver}" cannot train on inputs that jump: use "tsit5" or "dopri8" there; '
+            "a forecast (rollout.solver) may have it"
+        )
 
 
 class _OnManifold(diffrax.AbstractAdaptiveSolver[Any], diffrax.AbstractWrappedSolver[Any]):
