@@ -81,7 +81,7 @@ def solve(
     times = jnp.asarray(times, dtype)
     in_training = isinstance(settings, TrainingSolverConfig) and not _goes_back(settings)
     if jumps is not None:
-        check_jumps(settings)
+        check_inputs(settings, jump=True)
     # Traced once, however often diffrax calls them.
     field, retraction = jax.jit(field), None if retraction is None else jax.jit(retraction)
     kind, norm = SOLVERS[settings.solver], error_norm
@@ -227,16 +227,16 @@ def _status(result: diffrax.RESULTS, finite: Array) -> Int[Array, ""]:
     return jnp.where((result == diffrax.RESULTS.successful) & finite, Status.OK, status)
 
 
-def check_jumps(settings: SolverConfig) -> None:
-    """Whether inputs that jump can be solved for as the settings say.
+def check_inputs(settings: SolverConfig, jump: bool) -> None:
+    """Whether inputs, which may `jump`, can be solved for as the settings say.
 
     **Raises:** `pnde.errors.ConfigError` naming the setting, if not.
     """
     if _goes_back(settings):
         raise ConfigError(
-            'solver.adjoint = "backsolve" cannot go back through inputs that jump: leave it out'
+            'solver.adjoint = "backsolve" cannot go back through inputs: leave it out'
         )
-    if isinstance(settings, TrainingSolverConfig) and not is_explicit(settings):
+    if jump and isinstance(settings, TrainingSolverConfig) and not is_explicit(settings):
         raise ConfigError(
             f'solver.solver = "{settings.solver}" cannot train on inputs that jump: use "tsit5" or "dopri8" there; '
             "a forecast (rollout.solver) may have it"

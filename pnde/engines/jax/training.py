@@ -21,7 +21,7 @@ from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.programs import of_model
-from pnde.engines.jax.solve import Solution, check_jumps, is_explicit
+from pnde.engines.jax.solve import Solution, check_inputs, is_explicit
 from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
 from pnde.engines.rank import check_rows
 from pnde.errors import RunError
@@ -142,8 +142,10 @@ class JaxTraining:
         self._dtype = jnp.dtype(model.config.solver.precision)
         self._train = [on_device(batch, self._dtype) for batch in train]
         self._valid = [on_device(batch, self._dtype) for batch in valid]
-        if any(batch.drive.jumps is not None for batch in [*self._train, *self._valid]):
-            check_jumps(model.config.solver)
+        drives = [batch.drive for batch in (*self._train, *self._valid)]
+        if drives[0].knots is not None:
+            jump = any(drive.jumps is not None for drive in drives)
+            check_inputs(model.config.solver, jump)
         if model.constraint is not None and model.config.method != "nde":
             starts = [_conditions(model, batch.drive, batch.u[:, 0]) for batch in self._train]
             check_rows(
