@@ -328,7 +328,7 @@ class TestRefused:
     def test_functions_of_another_shape(self, make_model):
         known = Mechanics(masses=lambda q: q[:3])
         model = make_model(PENDULUM, form="mechanical", physics=known)
-        with pytest.raises(ConfigError, match=r"shape \(3,\) instead of .* for 4 positions"):
+        with pytest.raises(ConfigError, match=r"shape \(3,\) instead of .* for the 4 positions"):
             velocity(model, initial_weights(model, 1), states()[1])
 
     def test_in_julia(self):
