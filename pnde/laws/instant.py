@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Instant(NamedTuple):
     """The time, with the inputs and parameters that a system has then.
@@ -24,3 +26,7 @@ class Instant(NamedTuple):
     def pick(self, which: Any) -> Instant:
         """Some of many instants: `which` is an index or mask of the axes in front."""
         return Instant(*(None if part is None else part[which] for part in self))
+
+    def each(self, count: int) -> Instant:
+        """The same with a time of its own for each of so many instants, where they share one."""
+        return self._replace(t=np.broadcast_to(self.t, (count,)))

@@ -64,7 +64,7 @@ class JaxEngine:
 
     @numerics()
     def law(self, constraint: Constraint, u: np.ndarray, at: Instant) -> np.ndarray:
-        at = at._replace(t=np.broadcast_to(at.t, u.shape[:1]))
+        at = at.each(len(u))
         inspect_law(constraint, u, at)
         values = [_law((constraint,), *block) for block in _blocks(u, at)]
         return np.concatenate(values)[: len(u)]
@@ -73,7 +73,7 @@ class JaxEngine:
     def retract(
         self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        at, made_of = at._replace(t=np.broadcast_to(at.t, u.shape[:1])), (constraint, metric)
+        at, made_of = at.each(len(u)), (constraint, metric)
         blocks = [_retract(made_of, *block) for block in _blocks(u, at, c)]
         states, converged = (np.concatenate(parts)[: len(u)] for parts in zip(*blocks, strict=True))
         return states, converged
@@ -138,7 +138,7 @@ class JaxEngine:
         inspect_model(model)
         with on_device_of(model.config.device):
             parameters = fields.parameters(weights, jnp.float64)
-            at = at._replace(t=np.broadcast_to(at.t, u.shape[:1]))
+            at = at.each(len(u))
             states, instants, targets = jax.tree.map(_float64, (u, at, c))
             return np.asarray(_velocity(model, parameters, instants, states, targets))
 
@@ -147,7 +147,7 @@ class JaxEngine:
         inspect_model(model)
         with on_device_of(model.config.device):
             parameters = fields.parameters(weights, jnp.float64)
-            at = at._replace(t=np.broadcast_to(at.t, u.shape[:1]))
+            at = at.each(len(u))
             blocks = [_mechanics(model, parameters, *block) for block in _blocks(u, at)]
         parts = (np.concatenate(part)[: len(u)] for part in zip(*blocks, strict=True))
         return Mechanical(*parts)

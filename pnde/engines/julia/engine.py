@@ -67,7 +67,7 @@ class JuliaEngine:
             # What evaluation by the embedded engine leaves behind: the rows of each part.
             constraint._sizes = tuple(part.shape[1] for part in parts)
             return np.concatenate(parts, axis=1)
-        at = at._replace(t=np.broadcast_to(at.t, len(u)))
+        at = at.each(len(u))
         law = julia_law(constraint, Sizes.of(u, at))
         with julia() as jl:
             values = to_python(jl.law_values(law, to_julia(u), julia_instant(at, len(u))))

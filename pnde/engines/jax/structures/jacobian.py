@@ -80,3 +80,17 @@ def weigh(W: InverseMetric, x: Float[Array, " n"]) -> Float[Array, " n"]:
     if W is None:
         return x
     return W * x if W.ndim == 1 else W @ x
+
+
+class ScannedFactor(MeasuredFactor):
+    """A factor whose `solve` goes along a chain, row after row."""
+
+    def decompose(self, G, W, v, b):
+        def gram(lam):
+            return G.apply(weigh(W, G.transpose_apply(lam)))
+
+        # S is symmetric, and solving again is cheaper than the transpose that JAX would make of the scans.
+        lam = jax.lax.custom_linear_solve(
+            gram, G.apply(v) + b, lambda _, right: self.solve(right), symmetric=True
+        )
+        return v - weigh(W, G.transpose_apply(lam)), lam

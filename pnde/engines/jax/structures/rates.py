@@ -16,8 +16,7 @@ from pnde.engines.jax.structures.jacobian import (
     AbstractFactor,
     AbstractJacobian,
     InverseMetric,
-    MeasuredFactor,
-    weigh,
+    ScannedFactor,
 )
 from pnde.engines.jax.structures.rods import difference, following, previous
 from pnde.laws import Constraint, Instant, RodsStructure
@@ -46,7 +45,7 @@ class RatesJacobian(AbstractJacobian):
         return DenseJacobian(rows).factorise(W, method)
 
 
-class RatesFactor(MeasuredFactor):
+class RatesFactor(ScannedFactor):
     """The Cholesky factor of the tridiagonal S = G W Gᵀ.
 
     - `inverse`: 1/L_ii; `before`: L_i,i-1, 0 for the first link; both `(N,)`.
@@ -90,16 +89,6 @@ class RatesFactor(MeasuredFactor):
         _, y = jax.lax.scan(forward, zero, (self.inverse, self.before, b), unroll=unroll)
         rows = self.inverse, self.before, y
         return jax.lax.scan(backward, zero, rows, reverse=True, unroll=unroll)[1]
-
-    def decompose(self, G, W, v, b):
-        def gram(lam):
-            return G.apply(weigh(W, G.transpose_apply(lam)))
-
-        # As in `RodsFactor`.
-        lam = jax.lax.custom_linear_solve(
-            gram, G.apply(v) + b, lambda _, right: self.solve(right), symmetric=True
-        )
-        return v - weigh(W, G.transpose_apply(lam)), lam
 
 
 @gauss.operator.register

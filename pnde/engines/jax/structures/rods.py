@@ -21,8 +21,7 @@ from pnde.engines.jax.structures.jacobian import (
     AbstractFactor,
     AbstractJacobian,
     InverseMetric,
-    MeasuredFactor,
-    weigh,
+    ScannedFactor,
 )
 from pnde.laws import Constraint, Instant, RodsStructure
 from pnde.laws.rods import links
@@ -71,7 +70,7 @@ class RodsJacobian(AbstractJacobian):
         return jax.vmap(self.transpose_apply)(jnp.eye(self.link.size, dtype=self.link.dtype))
 
 
-class RodsFactor(MeasuredFactor):
+class RodsFactor(ScannedFactor):
     """The block Cholesky factor of S. Its error grows with κ(DG)² for the best row scaling D, as that of the dense one.
 
     (A Cholesky factorisation does not see the scaling of rows, so they are not scaled.)
@@ -111,16 +110,6 @@ class RodsFactor(MeasuredFactor):
         # The pivots of S with its rows scaled to length one.
         pivots = 1 / jnp.stack([a * factor[0] ** 2, c * factor[2] ** 2])
         return cls(own=factor[:3], before=factor[3:], rcond=jnp.min(pivots) / jnp.max(pivots))
-
-    def decompose(self, G, W, v, b):
-        def gram(lam):
-            return G.apply(weigh(W, G.transpose_apply(lam)))
-
-        # S is symmetric, and solving again is cheaper than the transpose that JAX would make of the scans.
-        lam = jax.lax.custom_linear_solve(
-            gram, G.apply(v) + b, lambda _, right: self.solve(right), symmetric=True
-        )
-        return v - weigh(W, G.transpose_apply(lam)), lam
 
     def solve(self, b):
         blocks = self.own + self.before
