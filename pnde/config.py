@@ -232,7 +232,7 @@ class Config(Section):
 
     @classmethod
     def preset(cls, system: str, preset: str, form: str = "mlp") -> Config:
-        """The settings of a built-in system: preset `"quick"` or `"paper"` (Table IV).
+        """The settings of a built-in system: preset `"quick"`, `"paper"` (Table IV), or for the paper's `"medium"`.
 
         Models of the form `"mechanical"` have settings of their own for some systems.
         """

@@ -97,7 +97,7 @@ PRESETS = sorted(
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_load(name):
     system, preset = name.rsplit("-", 1)
-    assert preset in ("paper", "quick")
+    assert preset in ("paper", "medium", "quick")
     config = Config.preset(system, preset)
     if preset == "paper" and not system.startswith("mechanical-"):
         assert config.network.width >= 256

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("source")
-@click.option("--preset", type=click.Choice(["quick", "paper"]), default="quick", show_default=True)
+@click.option(
+    "--preset", type=click.Choice(["quick", "medium", "paper"]), default="quick", show_default=True
+)
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="settings (TOML)")
 @click.option(
     "-s", "--set", "changes", multiple=True, metavar="NAME=VALUE", help="change a setting"

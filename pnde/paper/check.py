@@ -6,12 +6,14 @@ import json
 import math
 from typing import Any
 
+import pandas as pd
+
 from pnde import __version__
 from pnde.files import write_bytes, write_json
-from pnde.paper.claims import CLAIMS
-from pnde.paper.claims.finding import Finding
+from pnde.paper.claims import OF_MEASUREMENTS, OF_MODELS
+from pnde.paper.claims.finding import Finding, over_seeds
 from pnde.paper.results import Results
-from pnde.paper.tables.writing import markdown
+from pnde.paper.tables.writing import banded, markdown, number
 
 
 def check(results: Results) -> dict[str, Finding]:
@@ -19,7 +21,11 @@ def check(results: Results) -> dict[str, Finding]:
 
     **Returns:** the findings by name. A claim that does not hold is a finding like any other.
     """
-    findings = {name: claim(results) for name, claim in CLAIMS.items()}
+    seeds = [results.of(seed) for seed in range(1, results.plan.seeds + 1)]
+    findings = {
+        name: over_seeds([claim(one) for one in seeds]) for name, claim in OF_MODELS.items()
+    }
+    findings |= {name: claim(results) for name, claim in OF_MEASUREMENTS.items()}
     write_bytes(results.folder / "check.md", report(results, findings).encode())
     write_json(results.folder / "check.json", _record(results, findings))
     return findings
@@ -30,7 +36,7 @@ def count(findings: dict[str, Finding]) -> str:
     verdicts = [finding.holds for finding in findings.values()]
     held, broken, untested = (verdicts.count(value) for value in (True, False, None))
     text = f"{held} of {held + broken} claims hold"
-    return text + (f"; {untested} not tested, for want of results" if untested else "")
+    return text + (f"; {untested} not tested here" if untested else "")
 
 
 def report(results: Results, findings: dict[str, Finding]) -> str:
@@ -58,8 +64,21 @@ def report(results: Results, findings: dict[str, Finding]) -> str:
             f"**{finding.verdict}**",
         ]
         if len(finding.numbers):
-            lines += ["", markdown(finding.numbers)]
+            lines += ["", markdown(_shown(finding))]
     return "\n".join([*lines, ""])
+
+
+def _shown(finding: Finding) -> pd.DataFrame:
+    """The numbers as a reader sees them, with their bands."""
+    low, high = finding.smallest, finding.largest
+    if low is None or high is None:
+        return finding.numbers.map(number)
+    return pd.DataFrame(
+        {
+            name: [banded(*three) for three in zip(column, low[name], high[name], strict=True)]
+            for name, column in finding.numbers.items()
+        }
+    )
 
 
 def _bold(finding: Finding) -> str:
@@ -76,10 +95,15 @@ def _record(results: Results, findings: dict[str, Finding]) -> dict[str, Any]:
                 "claim": finding.claim,
                 "rule": finding.rule,
                 "holds": finding.holds,
-                "numbers": [
-                    {str(key): _plain(value) for key, value in row.items()}
-                    for row in finding.numbers.to_dict("records")
-                ],
+                "seeds": finding.seeds,
+                **{
+                    name: [
+                        {str(key): _plain(value) for key, value in row.items()}
+                        for row in table.to_dict("records")
+                    ]
+                    for name in ("numbers", "smallest", "largest")
+                    if (table := getattr(finding, name)) is not None
+                },
             }
             for name, finding in findings.items()
         },

@@ -15,6 +15,7 @@ from pnde.data import select
 from pnde.files import make_folder, write_bytes
 from pnde.laws import Instant
 from pnde.paper import complexity
+from pnde.paper.costs import measure_costs
 from pnde.paper.limit import measure_limit
 from pnde.paper.results import MEASURED, Results
 from pnde.paper.studies import Study, label
@@ -26,16 +27,16 @@ logger = logging.getLogger("pnde")
 BATCH = 1024
 TOLERANCE = 1e-4
 #: Seconds for the comparison of a study's models, and how many calls at most.
-BUDGET, REPEATS = {"quick": 8.0, "full": 120.0}, 10
+BUDGET, REPEATS = {"quick": 8.0, "medium": 8.0, "full": 120.0}, 10
 #: Trajectories that are solved together: the paper's batch, or as many as a processor does in seconds.
-SOLVED = {"quick": 64, "full": BATCH}
+SOLVED = {"quick": 64, "medium": 64, "full": BATCH}
 
 
 def measure(results: Results) -> None:
     """Measure what has not been measured yet."""
     for study in results.studies:
-        name = f"times-{study.name}"
-        _once(results, name, lambda study=study: measure_times(results, study))
+        _once(results, f"times-{study.name}", lambda study=study: measure_times(results, study))
+        _once(results, f"costs-{study.name}", lambda study=study: measure_costs(results, study))
     _once(results, "complexity", measure_complexity)
     if results.has("quartic") and "pnde" in results.models("quartic", results.seeds("quartic")[0]):
         _once(results, "limit", lambda: measure_limit(results.run("quartic", "pnde")))

@@ -13,7 +13,7 @@ from pnde.files import damaged, make_folder, read_json, write_json
 from pnde.paper.studies import STUDIES, Study, study
 
 FILE = "paper.json"
-PRESETS = {"quick": "quick", "full": "paper"}
+PRESETS = {"quick": "quick", "medium": "medium", "full": "paper"}
 #: The authors' code tests the grid with these tolerances, where the paper's text says 1e-6.
 CODE_TOLERANCE = 1e-4
 
@@ -22,7 +22,8 @@ CODE_TOLERANCE = 1e-4
 class Plan:
     """What to reproduce.
 
-    - `preset`: `"quick"`, small networks and few trajectories; or `"full"`, Table IV as it is.
+    - `preset`: `"quick"`, small networks and few trajectories; `"medium"`, which two cores train in hours; or `"full"`,
+        Table IV as it is.
     - `studies`: names in `pnde.paper.studies.STUDIES`; `seeds`: how many, 1, 2, …
     - `variant`: `"text"` or `"code"`, where the paper's text and its authors' code differ: initial states, friction of
         the pendulum, set-points of bus 8, tolerances of the grid's test.
@@ -46,8 +47,9 @@ class Plan:
             ("horizon", ("figures", "table")),
         ):
             if getattr(self, name) not in known:
+                *others, last = map(repr, known)
                 raise ConfigError(
-                    f"{name} is {' or '.join(map(repr, known))}, not {getattr(self, name)!r}"
+                    f"{name} is {', '.join(others)} or {last}, not {getattr(self, name)!r}"
                 )
         if self.seeds < 1:
             raise ConfigError(f"seeds is how many, 1 or more, not {self.seeds}")
@@ -56,19 +58,20 @@ class Plan:
 
     def experiment(self, study: Study, seed: int) -> Experiment:
         """The experiment of a study, to be run in `folder`."""
-        config = Config.preset(study.preset, PRESETS[self.preset])
-        if self.preset == "quick":
-            config = Config.make(config, **study.quick)
         source, parameters = study.source, dict(study.parameters)
+        changed: dict[str, Any] = {"seed": seed}
         if self.variant == "code":
             source = study.code.get("source", source)
             parameters = dict(study.code.get("parameters", parameters))
-            changed: dict[str, Any] = {"data.initial_conditions": "code"}
+            changed |= {"data.initial_conditions": "code"}
             if study.long:
                 changed |= {"rollout.rtol": CODE_TOLERANCE, "rollout.atol": CODE_TOLERANCE}
-            config = Config.make(config, **changed)
-        config = Config.make(config, **{"seed": seed, **self.settings})
-        return Experiment(source, study.models, config, parameters)
+        changed |= self.settings
+        plain, mechanical = (
+            Config.make(Config.preset(study.preset, PRESETS[self.preset], form), **changed)
+            for form in ("mlp", "mechanical")
+        )
+        return Experiment(source, study.models, plain, parameters, mechanical=mechanical)
 
     def t_end(self, study: Study) -> float:
         """The end of a study's test rollouts."""

@@ -13,6 +13,7 @@ from pnde.data import open_data, save_data, select
 from pnde.experiment import FILE, angular_twin, cartesian, write
 from pnde.files import make_folder, write_json
 from pnde.paper.check import check
+from pnde.paper.claims.finding import Finding
 from pnde.paper.draw import draw
 from pnde.paper.measure import measure
 from pnde.paper.plan import FILE as PLAN
@@ -24,7 +25,9 @@ from pnde.runs import Run
 logger = logging.getLogger("pnde")
 
 
-def reproduce(folder: str | Path, plan: Plan | None = None, progress: bool = True) -> Results:
+def reproduce(
+    folder: str | Path, plan: Plan | None = None, progress: bool = True
+) -> tuple[Results, dict[str, Finding]]:
     """Do everything that a plan asks for and that is not in the folder yet.
 
     **Arguments:**
@@ -32,7 +35,7 @@ def reproduce(folder: str | Path, plan: Plan | None = None, progress: bool = Tru
     - `folder`: a new one, or one to go on with.
     - `plan`: that of the folder, or the quick preset, if absent.
 
-    **Returns:** the results.
+    **Returns:** the results, and what came of the paper's claims, by name.
 
     **Raises:** `pnde.errors.ConfigError` if the folder was made with other settings.
     """
@@ -48,8 +51,7 @@ def reproduce(folder: str | Path, plan: Plan | None = None, progress: bool = Tru
             logger.info("%s, seed %d: %.0f s", name, seed, time.perf_counter() - began)
     measure(results)
     draw(results)
-    check(results)
-    return results
+    return results, check(results)
 
 
 def run_study(results: Results, study: Study, seed: int, progress: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,13 @@ class Results:
         self.folder = Path(folder)
         self.plan = Plan.read(self.folder)
         self._open = functools.cache(open_data)
+        self._seeds = tuple(range(1, self.plan.seeds + 1))
+
+    def of(self, seed: int) -> Results:
+        """The results of one seed alone."""
+        one = copy.copy(self)
+        one._seeds = (seed,)
+        return one
 
     @property
     def studies(self) -> tuple[Study, ...]:
@@ -52,7 +60,7 @@ class Results:
 
     def seeds(self, name: str, model: str | None = None) -> tuple[int, ...]:
         """The seeds of which a forecast is there: of `model`, or of any."""
-        every = {seed: self.models(name, seed) for seed in range(1, self.plan.seeds + 1)}
+        every = {seed: self.models(name, seed) for seed in self._seeds}
         return tuple(s for s, there in every.items() if (model in there if model else there))
 
     def models(self, name: str, seed: int) -> tuple[str, ...]:
@@ -71,6 +79,11 @@ class Results:
         folder = self.path(name, seed) / EVALUATION
         chosen = [m for m in self.models(name, seed) if models is None or m in models]
         return {label(m): self._open(folder / f"{slug(m)}.nc") for m in chosen}
+
+    def forecast(self, name: str, model: str) -> xr.Dataset:
+        """The forecast of a model, of the first seed of which there is one."""
+        seed = self.seeds(name, model)[0]
+        return self._open(self.path(name, seed) / EVALUATION / f"{slug(model)}.nc")
 
     def long(self, name: str, seed: int | None = None) -> dict[str, xr.Dataset]:
         """The long rollouts by the label of their model."""
@@ -100,14 +113,10 @@ class Results:
         return read_json(path / disk.REPORT), disk.frame_of(disk.read_history(path))
 
     def failures(self, name: str, seed: int | None = None) -> dict[str, str]:
-        """Why models could not be trained, by model."""
-        seed = 1 if seed is None else seed
+        """Why models could not be trained, by model; of the first seed if absent."""
+        seed = self._seeds[0] if seed is None else seed
         path = self.path(name, seed) / FAILURES
         return read_json(path) if path.exists() else {}
-
-    def attempted(self, name: str, model: str, seed: int = 1) -> bool:
-        """Whether a model has been trained, or been tried to."""
-        return model in self.models(name, seed) or model in self.failures(name, seed)
 
     def measured(self, name: str) -> pd.DataFrame:
         """A table of measurements.

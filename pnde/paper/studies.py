@@ -20,7 +20,7 @@ class Study:
     - `source`, `parameters`: the system, as `pnde.experiment.Experiment` takes it.
     - `code`: what changes where the authors' code differs from the paper's text: `source` and `parameters`.
     - `models`: as in `pnde.experiment.Experiment`.
-    - `preset`: the system's name in the presets; `quick`: settings on top of its quick preset.
+    - `preset`: the system's name in the presets.
     - `t_end`, `dt`: test horizon and sampling of the figures, which are those of the authors' code but for a coarser
         dt of the slow systems; `table_t_end`: T of the paper's Table IV, the text's test horizon.
     - `long`: end and sampling of the long rollout, and from how many initial states; `None` if there is none.
@@ -36,13 +36,17 @@ class Study:
     table_t_end: float
     parameters: Mapping[str, Any] = field(default_factory=dict)
     code: Mapping[str, Any] = field(default_factory=dict)
-    quick: Mapping[str, Any] = field(default_factory=dict)
     long: tuple[float, float, int] | None = None
 
     @property
     def baseline(self) -> str:
         """The model without a law."""
         return next(name for name in self.models if unconstrained(name))
+
+    @property
+    def of_paper(self) -> tuple[str, ...]:
+        """The models that the paper has; those with a learned energy are not among them."""
+        return tuple(name for name in self.models if ModelKind.parse(name).form == "mlp")
 
     @property
     def stabilised(self) -> tuple[str, ...]:
@@ -78,10 +82,8 @@ def _pendulum(n: int) -> Study:
         source="pendulum",
         parameters={"n": n},
         code={"parameters": {"n": n, "friction_form": "code"}},
-        models=(ANGULAR_NDE, "snde:20", "snde:200", "pnde"),
+        models=(ANGULAR_NDE, "snde:20", "snde:200", "pnde", "mechanical-pnde"),
         preset="pendulum",
-        # The quick preset's forty trajectories are few for a chaotic system.
-        quick={"train": 100},
         t_end=5.0,
         dt=0.01,
         table_t_end=10.0,
@@ -105,8 +107,8 @@ STUDIES: dict[str, Study] = {
             name="lotka-volterra",
             title="Lotka–Volterra",
             source="lotka-volterra",
-            # The paper could not train SNDE here and names no γ; that of the quartic potential is tried.
-            models=("nde", "snde:1", "pnde"),
+            # The paper could not train SNDE here and names no γ: those of the quartic potential and a smaller one.
+            models=("nde", "snde:0.1", "snde:1", "snde:10", "pnde"),
             preset="lotka-volterra",
             t_end=100.0,
             dt=0.05,

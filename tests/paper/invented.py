@@ -23,6 +23,7 @@ PAPERS_WAY = {
     "snde:20": (0.4, 1e-3, 120),
     "snde:200": (0.35, 1e-4, 400),
     "pnde": (0.3, 1e-15, 100),
+    "mechanical-pnde": (0.1, 1e-15, 100),
 }
 
 
@@ -42,7 +43,11 @@ def invent(folder, models, as_paper=True, seeds=1):
                 m for m in one.models if not (as_paper and name == "lotka-volterra" and "snde" in m)
             ]
             if len(trained) < len(one.models):
-                failed = {m: "the loss is not finite" for m in one.models if m not in trained}
+                failed = {
+                    m: "the training loss is not finite in epoch 1"
+                    for m in one.models
+                    if m not in trained
+                }
                 write_json(path / "failures.json", failed)
             for model in trained:
                 error, constraint, steps = models[model]
@@ -62,7 +67,7 @@ def invent(folder, models, as_paper=True, seeds=1):
     measured = folder / "measured"
     measured.mkdir()
     for one in STUDIES.values():
-        rows = []
+        rows, costs = [], []
         for model in one.models:
             base = 1.0 if model.endswith("nde") and model[0] in "na" else ratio
             if "snde" in model:
@@ -71,7 +76,12 @@ def invent(folder, models, as_paper=True, seeds=1):
                 ms = {"median_ms": base, "min_ms": 0.9 * base, "max_ms": 1.2 * base}
                 row = {"model": label(model), "device": "a processor", "what": what}
                 rows.append({**row, "batch": 64, **ms, "calls": 10, "compile_s": 1.5})
+            for device, platform in (("a processor", "cpu"), ("a card", "gpu")):
+                for what in ("train", "forward"):
+                    row = {"device": device, "platform": platform, "what": what, "batch": 64}
+                    costs.append({"model": label(model), **row, "median_ms": base, "calls": 10})
         pd.DataFrame(rows).to_csv(measured / f"times-{one.name}.csv", index=False)
+        pd.DataFrame(costs).to_csv(measured / f"costs-{one.name}.csv", index=False)
     gammas = np.array([10.0, 100.0, 1000.0])
     columns = {"velocity": gammas**exponent, "path": 2 / gammas, "constraint": 3 / gammas}
     pd.DataFrame({"gamma": gammas, **columns}).to_csv(measured / "limit.csv", index=False)

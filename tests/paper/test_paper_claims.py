@@ -10,9 +10,11 @@ import pnde
 from pnde.data import save_data
 from pnde.paper import Plan, Results, check
 from pnde.paper.check import count
-from pnde.paper.claims import CLAIMS
+from pnde.paper.claims import OF_MEASUREMENTS, OF_MODELS
 from pnde.paper.figures import FIGURES
 from pnde.paper.results import mean_curve
+
+CLAIMS = OF_MODELS | OF_MEASUREMENTS
 
 pytestmark = pytest.mark.usefixtures("light_compilation")
 
@@ -37,7 +39,9 @@ def test_claims_without_results_are_not_tested(tmp_path):
     Plan().write(tmp_path / "empty")
     findings = check(Results(tmp_path / "empty"))
     assert all(finding.holds is None for finding in findings.values())
-    assert count(findings) == f"0 of 0 claims hold; {len(CLAIMS)} not tested, for want of results"
+    assert count(findings) == f"0 of 0 claims hold; {len(CLAIMS)} not tested here"
+    assert findings["snde-slower"].verdict == "not tested here, for want of a GPU"
+    assert findings["beats-nde"].verdict == "not tested here, for want of results"
 
 
 def test_several_seeds_give_bands_and_medians(tmp_path):
@@ -47,9 +51,47 @@ def test_several_seeds_give_bands_and_medians(tmp_path):
     figure = FIGURES["figure-02-conservation-errors"].draw(results)
     assert len(figure.axes[0].collections) == 4
     assert not FIGURES["figure-02-conservation-errors"].draw(results).axes[0].texts == []
-    table = check(results)["best-state"].numbers
-    pnde_row = table[(table["system"] == "Quartic potential") & (table["model"] == "PNDE")]
-    assert pnde_row["state error"].item() == pytest.approx(0.3 * 1.02)
+    findings = check(results)
+    found = findings["best-state"]
+    assert found.verdict == "holds for 3 of 3 seeds"
+    for table, seed in ((found.smallest, 1), (found.numbers, 2), (found.largest, 3)):
+        row = table.query("system == 'Quartic potential' and model == 'PNDE'")
+        assert row["state error"].item() == pytest.approx(0.3 * (1 + 0.01 * seed))
+    report = (results.folder / "check.md").read_text()
+    assert "| Quartic potential | PNDE | 0.306 (0.303 to 0.309) |" in report
+    # Models that could not be trained have a row each, of all seeds.
+    assert len(findings["snde-lotka-volterra"].numbers) == 3
+    # What was measured once has no band.
+    assert findings["forward-time"].verdict == "holds"
+
+
+def test_a_claim_that_one_seed_contradicts_does_not_hold(tmp_path):
+    folder = invent(tmp_path / "seeds", PAPERS_WAY, seeds=2)
+    path = folder / "runs/seed-2/quartic/evaluation/pnde.nc"
+    ds = pnde.open_data(path)
+    ds["state_error"][:] = 0.9
+    save_data(ds, path)
+    finding = check(Results(folder))["beats-nde"]
+    assert finding.holds is False
+    assert finding.verdict == "holds for 1 of 2 seeds"
+
+
+def test_only_a_loss_that_diverges_counts_as_untrainable(tmp_path):
+    folder = invent(tmp_path / "stiff", PAPERS_WAY)
+    path = folder / "runs/seed-1/lotka-volterra/failures.json"
+    failed = json.loads(path.read_text())
+    path.write_text(json.dumps({**failed, "snde:1": "too many steps in epoch 3"}))
+    assert check(Results(folder))["snde-lotka-volterra"].holds is False
+
+
+def test_without_a_gpu_nothing_is_said_of_what_a_processor_hides(tmp_path):
+    folder = invent(tmp_path / "processor", PAPERS_WAY)
+    for path in (folder / "measured").glob("costs-*.csv"):
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join(line for line in lines if ",gpu," not in line))
+    findings = check(Results(folder))
+    assert findings["snde-slower"].holds is None
+    assert findings["forward-time"].holds is True
 
 
 def test_a_mean_ends_where_half_of_the_trajectories_failed():

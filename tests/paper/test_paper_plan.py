@@ -33,7 +33,7 @@ def test_the_full_preset_is_table_four(name):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"preset": "fast"}, "preset is 'quick' or 'full', not 'fast'"),
+        ({"preset": "fast"}, "preset is 'quick', 'medium' or 'full', not 'fast'"),
         ({"variant": "both"}, "variant is 'text' or 'code'"),
         ({"seeds": 0}, "seeds is how many"),
         ({"studies": ("quartik",)}, "did you mean 'quartic'?"),

@@ -83,18 +83,11 @@ def voltage_converges(results: Results) -> Finding:
 
 
 def _long(results: Results, quantity) -> list[dict]:
-    """A row for each model of the long rollout; of several seeds the median."""
+    """A row for each model of the long rollout."""
     if not results.has(NAME):
         return []
-    system, rows = results.system(NAME), []
-    by_model: dict[str, list[dict]] = {}
-    for seed in results.seeds(NAME):
-        for name, ds in results.long(NAME, seed).items():
-            by_model.setdefault(name, []).append(quantity(system, ds))
-    for name, values in by_model.items():
-        middle = {key: float(np.median([v[key] for v in values])) for key in values[0]}
-        rows.append({"model": name, **middle})
-    return rows
+    system = results.system(NAME)
+    return [{"model": name, **quantity(system, ds)} for name, ds in results.long(NAME).items()]
 
 
 def _both(values: dict[str, float]) -> bool:

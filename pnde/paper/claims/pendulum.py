@@ -17,7 +17,9 @@ def cartesian_beats_angular(results: Results) -> Finding:
     rows, holds = [], True
     for name in NAMES:
         one = study(name)
-        models = [m for m in one.models if results.has(name) and quantities.there(results, name, m)]
+        models = [
+            m for m in one.of_paper if results.has(name) and quantities.there(results, name, m)
+        ]
         if ANGULAR_NDE not in models or len(models) < 2:
             continue
         errors = {m: quantities.state_error(results, name, m) for m in models}

@@ -1,11 +1,10 @@
-"""The quantities that several claims compare; of several seeds the median."""
+"""The quantities that several claims compare, of one seed."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pnde.paper.results import Results
-from pnde.paper.studies import label
 
 #: A lost forecast has an error of this at least: a trajectory that failed counts with it.
 LOST = 1.0
@@ -16,30 +15,23 @@ def state_error(results: Results, name: str, model: str, t_end: float = np.inf) 
 
     From where a trajectory failed on it counts with 1 (100 %), so that a model does not gain by failing.
     """
-    values = []
-    for seed in results.seeds(name, model):
-        forecast = results.forecasts(name, (model,), seed)[label(model)]
-        error = forecast["state_error"].transpose("trajectory", "time").values
-        inside = forecast["time"].values <= t_end * (1 + 1e-9)
-        values.append(float(np.where(np.isfinite(error), error, LOST)[:, inside].mean()))
-    return float(np.median(values)) if values else np.nan
+    forecast = results.forecast(name, model)
+    error = forecast["state_error"].transpose("trajectory", "time").values
+    inside = forecast["time"].values <= t_end * (1 + 1e-9)
+    return float(np.where(np.isfinite(error), error, LOST)[:, inside].mean())
 
 
 def constraint_error(results: Results, name: str, model: str) -> float:
     """Constraint error: mean over trajectories, the largest over time."""
     _, curves = results.curves(name, model, "constraint_error")
-    return float(np.median(np.nanmax(curves, axis=1))) if len(curves) else np.nan
+    return float(np.nanmax(curves))
 
 
 def solver_steps(results: Results, name: str, model: str) -> float:
-    """Steps of the solver, mean over the trajectories that did not fail."""
-    values = []
-    for seed in results.seeds(name, model):
-        forecast = results.forecasts(name, (model,), seed)[label(model)]
-        fine = forecast["status"].values == 0
-        if fine.any():
-            values.append(float(forecast["steps"].values[fine].mean()))
-    return float(np.median(values)) if values else np.nan
+    """Steps of the solver, mean over the trajectories that did not fail; NaN if all did."""
+    forecast = results.forecast(name, model)
+    fine = forecast["status"].values == 0
+    return float(forecast["steps"].values[fine].mean()) if fine.any() else np.nan
 
 
 def there(results: Results, name: str, *models: str) -> bool:

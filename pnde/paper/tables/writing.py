@@ -70,6 +70,12 @@ def number(value: object, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
+def banded(middle: object, low: object, high: object, digits: int = 3) -> str:
+    """A number with its band, where that is one."""
+    text, *ends = (number(x, digits) for x in (middle, low, high))
+    return text if ends == [text, text] else f"{text} ({ends[0]} to {ends[1]})"
+
+
 def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
     """A table in Markdown."""
     lines = [f"| {' | '.join(map(str, frame.columns))} |", "|" + "---|" * frame.shape[1]]
