@@ -23,15 +23,17 @@ def gravity(u):
     return jnp.array([0.0, 0.0, 0.0, -9.81], dtype=u.dtype)
 
 
-def main(folder=Path(), epochs=25):
+ROD = [1e4, 1e4, 1.0, 1.0]
+KNOWN = {
+    "network": {"method": "nde"},
+    "network and law": {"metric": ROD},
+    "network, law and gravity": {"metric": ROD, "physics": gravity},
+}
+
+
+def main(folder=Path(), epochs=25, known=KNOWN):
     system = pnde.systems.pendulum(n=1, friction=0.3)
     data = pnde.split_data(system.simulate(trajectories=20, t_end=3.0, seed=1), 4, 4, 12)
-    rod = [1e4, 1e4, 1.0, 1.0]
-    known = {
-        "network": {"method": "nde"},
-        "network and law": {"metric": rod},
-        "network, law and gravity": {"metric": rod, "physics": gravity},
-    }
     settings = {"width": 32, "epochs": epochs, "decay_epochs": epochs, "batch_size": 64}
     forecasts = {}
     for name, options in known.items():

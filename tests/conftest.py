@@ -11,6 +11,8 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="pnde-tests-")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
+# Programs that run a few times are not worth optimising, but where a test is of what users run: `full_compilation`.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 os.environ.setdefault("PNDE_ENGINE", "jax")
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -71,13 +73,13 @@ def strict():
 
 
 @pytest.fixture(scope="module")
-def light_compilation():
-    """Programs that run a few times are not worth optimising. For a whole module, by `usefixtures`."""
+def full_compilation():
+    """Programs as users have them, which take longer to compile. For a whole module, by `usefixtures`."""
     import jax
 
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
     jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(scope="session")

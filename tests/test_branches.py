@@ -23,8 +23,6 @@ from pnde.grids.saddle_point import SaddlePoint
 from pnde.laws import Instant, PowerBalance
 from pnde.systems import PowerGrid
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 
 @pytest.fixture(autouse=True)
 def strict():

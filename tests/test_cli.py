@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import pnde
 from pnde.cli import main
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+pytestmark = pytest.mark.slow
 
 LAW = """
 import jax.numpy as np

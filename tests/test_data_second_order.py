@@ -10,8 +10,6 @@ import pnde
 from pnde.data import check_velocities, differentiate, make_dataset
 from pnde.errors import ConfigError, DataError, PndeError
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 T = np.linspace(0, 6, 61)
 
 

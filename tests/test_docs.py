@@ -15,7 +15,7 @@ from pnde.cli import main
 from pnde.config import Config, Section
 from pnde.engines import Status
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

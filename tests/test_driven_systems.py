@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pytest
 from scipy.optimize import fsolve
 
 import pnde
@@ -14,8 +13,6 @@ from pnde.laws import Instant
 from pnde.systems import driven_pendulum, ieee14, lotka_volterra_family
 from pnde.systems.base import Driving
 from pnde.training import batches_of
-
-pytestmark = pytest.mark.usefixtures("light_compilation")
 
 
 @cache

@@ -10,8 +10,6 @@ from pnde.data import make_dataset
 from pnde.errors import ConfigError, ConstraintError, DataError
 from pnde.laws import Constraint, Holonomic
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 T = np.linspace(0.0, 2.0, 21)
 
 TANK = make_dataset(

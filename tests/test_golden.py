@@ -24,7 +24,7 @@ from pnde.config import SolverConfig
 from pnde.engines import Batch, get
 from pnde.engines.jax.projection import project
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parent / "golden"
 # What a method makes of a velocity does not depend on the system, so a few are solved with all of them.

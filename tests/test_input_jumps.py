@@ -19,8 +19,6 @@ from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
 from pnde.laws import Conditions, Conserved, Constraint
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 T = np.linspace(0.0, 2.0, 21)
 
 

@@ -80,7 +80,6 @@ def derivatives():
 @pytest.mark.julia
 @live
 @pytest.mark.slow
-@pytest.mark.usefixtures("light_compilation")
 @pytest.mark.parametrize("name", LAWS)
 def test_values_and_derivatives(derivatives, name):
     law, u = LAWS[name]

@@ -10,8 +10,6 @@ from pnde.cli import main
 from pnde.errors import DataError
 from pnde.systems import driven_by
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 PROFILE = pd.DataFrame(
     {
         "time": [0.0, 0.3, 0.65, 1.0],

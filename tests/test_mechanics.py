@@ -16,8 +16,6 @@ from pnde.metrics import energy_rise
 from pnde.models import Mechanics, ModelKind, check_mechanics, initial_weights
 from pnde.systems.pendulum import to_cartesian
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 N = 2
 PENDULUM = pnde.systems.pendulum(n=N, friction=0.3)
 ANGLES = pnde.systems.pendulum(n=N, friction=0.3, coordinates="angular")

@@ -8,8 +8,6 @@ from pnde.data import complete, make_dataset
 from pnde.errors import ConstraintError
 from pnde.metrics import state_error
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 T = 0.1 * np.arange(41)
 
 

@@ -14,8 +14,6 @@ from pnde.models import initial_weights
 from pnde.systems import law_for
 from pnde.systems.pendulum import to_angular, to_cartesian
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 
 def states(n, count=3, seed=0):
     """Angles and angular velocities, and the Cartesian states that belong to them."""

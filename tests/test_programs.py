@@ -18,8 +18,6 @@ from pnde.engines.jax.programs import of_model, of_recent
 from pnde.laws import Conserved, Constraint, Holonomic, Instant, Linear, Rods
 from pnde.models import Model, initial_weights
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 MAPS = Path("/proc/self/maps")
 linux = pytest.mark.skipif(not MAPS.exists(), reason="only Linux lists the maps of a process")
 

@@ -13,8 +13,6 @@ from pnde.laws import Conserved, Instant
 from pnde.models import Model, ModelKind, initial_weights
 from pnde.runs.new_model import new_model
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 
 def energy(u):
     return u[0] ** 2 + u[1] * u[2] + jnp.cos(u[3])

@@ -14,7 +14,7 @@ from pnde.laws import Conserved, Constraint, Instant
 from pnde.models import initial_weights
 from pnde.systems import lotka_volterra, quartic
 
-pytestmark = pytest.mark.usefixtures("strict")
+pytestmark = pytest.mark.usefixtures("strict", "full_compilation")
 
 
 def still(model):

@@ -7,8 +7,6 @@ import pnde
 from pnde.data import make_dataset
 from pnde.errors import ConfigError
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 IMPLICIT = {"solver.solver": "kvaerno5", "rollout.solver": "kvaerno5"}
 
 

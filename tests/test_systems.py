@@ -11,8 +11,6 @@ from pnde.errors import ConfigError, SolveError
 from pnde.laws import Instant
 from pnde.systems import LotkaVolterra, Quartic
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 SYSTEMS = {"quartic": Quartic(), "lotka-volterra": LotkaVolterra()}
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 

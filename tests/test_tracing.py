@@ -12,7 +12,7 @@ from pnde.errors import ConstraintError, EngineError
 from pnde.laws import Instant
 from pnde.laws.program import OPERATIONS, Program, Step
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+pytestmark = pytest.mark.slow
 
 A = np.random.default_rng(3).normal(size=(6, 6))
 

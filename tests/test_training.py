@@ -16,7 +16,7 @@ from pnde.laws import Instant, Linear
 from pnde.models import initial_weights
 from pnde.systems import quartic
 
-pytestmark = pytest.mark.usefixtures("strict")
+pytestmark = pytest.mark.usefixtures("strict", "full_compilation")
 
 FIXED = {"solver.step": 0.05, "solver.precision": "float64"}
 

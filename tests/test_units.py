@@ -7,8 +7,6 @@ import pnde
 from pnde.data import make_dataset
 from pnde.errors import ConstraintError, DataError
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 SETTINGS = {"layers": 1, "width": 8, "epochs": 5, "learning_rate": 1e-2, "progress": False}
 
 

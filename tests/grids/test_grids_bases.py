@@ -16,8 +16,6 @@ from pnde.grids import (
 )
 from pnde.systems import power_grid
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 BASES = (1.0, 10.0, 100.0, 1000.0)
 
 

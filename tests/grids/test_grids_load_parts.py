@@ -18,8 +18,6 @@ from pnde.grids import (
 )
 from pnde.systems import power_grid
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 
 def behind_a_line(active, current, shunt):
     """One load behind a resistance of 0.1 p.u., so that all is real."""

@@ -13,8 +13,6 @@ from pnde.grids import Grid, ieee14, load_flow, operation_point, slow_modes
 from pnde.laws import Instant, PowerBalance
 from pnde.systems import IEEE14, get, law_for, names, power_grid, system_of
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 DATA = Path(__file__).parent / "data"
 
 

@@ -14,7 +14,7 @@ from pnde.models import initial_weights
 from pnde.systems import ieee14, power_grid
 from pnde.training import batches_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+pytestmark = pytest.mark.slow
 
 DATA = Path(__file__).parent / "data"
 SMALL = {

@@ -16,8 +16,6 @@ from pnde.paper.results import mean_curve
 
 CLAIMS = OF_MODELS | OF_MEASUREMENTS
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 
 def test_all_claims_hold_on_results_as_the_paper_says(paper):
     findings = check(paper)

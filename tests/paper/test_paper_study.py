@@ -12,7 +12,7 @@ from pnde.paper import complexity
 from pnde.paper.limit import measure_limit
 from pnde.paper.studies import STUDIES, study
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("light_compilation")]
+pytestmark = pytest.mark.slow
 
 
 def test_slopes_of_the_projection_are_measured():

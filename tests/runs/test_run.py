@@ -8,8 +8,6 @@ import pytest
 import pnde
 from pnde.errors import ConfigError, ConstraintError, DataError, RunError
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 SETTINGS = {"epochs": 3, "width": 8, "batch_size": 64, "learning_rate": 1e-2}
 
 
