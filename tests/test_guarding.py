@@ -8,7 +8,7 @@ import pytest
 from pnde.config import TrainingSolverConfig
 from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.solve import solve
-from pnde.engines.jax.stepping import solve_storing
+from pnde.engines.jax.stepping import solve_together
 
 pytestmark = pytest.mark.usefixtures("strict")
 
@@ -27,7 +27,7 @@ def recomputed(field, p):
 
 
 def stored(field, p):
-    return solve_storing(field, jnp.array([[1.0]]), jnp.asarray(TIMES), p, SETTINGS, 200, 1)
+    return solve_together(field, jnp.array([[1.0]]), jnp.asarray(TIMES), p, SETTINGS, 200, 1)
 
 
 @pytest.mark.parametrize("loop", [recomputed, stored])

@@ -236,6 +236,23 @@ def test_rows_that_are_nearly_dependent_name_what_would_work(
 # The room for the steps of the solver
 
 
+def test_a_validation_takes_the_steps_of_training(make_model, batch):
+    """With no derivative to store the steps are a loop; they are the same ones, and as many as are allowed."""
+    tight = {"solver.rtol": 1e-8, "solver.atol": 1e-8, "solver.precision": "float64"}
+    four = part(batch, slice(4))
+
+    def start(**settings):
+        model = make_model(quartic(), **tight, **settings)
+        return get("jax").start(model, [four], [four], initial_weights(model, 2))
+
+    training = start()
+    valid, train = training.loss(0), training.step(0, 0.0)
+    assert valid.solver_steps == train.solver_steps > 1
+    assert valid.loss == pytest.approx(train.loss, rel=1e-12)
+    few = start(**{"solver.max_steps": 1}).loss(0)
+    assert few.status == Status.MAX_STEPS and few.solver_steps == 1
+
+
 def test_steps_are_stored_up_to_max_steps(make_model, batch):
     def slots(**settings):
         model = make_model(quartic(), **settings)

@@ -22,7 +22,7 @@ from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.programs import of_model
 from pnde.engines.jax.solve import Solution, check_inputs, is_explicit
-from pnde.engines.jax.stepping import Slots, slot_bytes, solve_storing
+from pnde.engines.jax.stepping import Slots, slot_bytes, solve_together
 from pnde.engines.rank import check_rows
 from pnde.errors import RunError
 from pnde.models import Model, Weights
@@ -62,14 +62,15 @@ def batch_loss(
     segments: Segments,
     slots: int | None = None,
     guard: bool = False,
+    derivative: bool = True,
 ) -> tuple[Float[Array, ""], Solution]:
     """Mean squared error of the normalised states at the predicted points, and the solution.
 
     The mean is over segments, the points after the first, and states. (The authors' code drops the first segment of a
     batch instead of the first point.) Segments that share their time grid are solved as one system with common steps,
     as in the paper; others, and those with jumps, each with their own. With `slots` the common steps are stored for
-    their derivative instead of recomputed, see `solve_storing`. With `guard` the gradient is right where a rejected
-    step met NaN; it takes a little longer.
+    their derivative instead of recomputed, see `solve_together`; without `derivative` there is none. With `guard` the
+    gradient is right where a rejected step met NaN; it takes a little longer.
     """
     settings = model.config.solver
     dynamics = model_dynamics(model)
@@ -78,9 +79,9 @@ def batch_loss(
 
     def run(u0, drive, grid, c):
         args = (parameters, drive, c)
-        if slots is not None and grid.ndim == 1:
+        if common and (slots is not None or not derivative):
             size = slot_bytes(model, u0)
-            return solve_storing(
+            return solve_together(
                 dynamics.field,
                 u0,
                 grid,
@@ -96,7 +97,8 @@ def batch_loss(
 
     u, c, drive, grid, share, known = segments
     # An implicit solver would not see that the segments of one system do not touch each other.
-    if grid.ndim == 1 and is_explicit(settings) and drive.jumps is None:
+    common = grid.ndim == 1 and is_explicit(settings) and drive.jumps is None
+    if common:
         solution = run(u[:, 0], drive, grid, c)
         predicted = jnp.swapaxes(solution.u, 0, 1)
     else:
@@ -259,7 +261,7 @@ def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> flo
 
 @of_model()
 def _valid_loss(model, parameters, segments):
-    loss, solution = batch_loss(model, parameters, segments)
+    loss, solution = batch_loss(model, parameters, segments, derivative=False)
     return loss, jnp.mean(solution.steps, dtype=loss.dtype), _worst(solution)
 
 
