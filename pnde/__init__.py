@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _NAMES = {
+    "Bounded": "pnde.laws",
     "Config": "pnde.config",
     "Conserved": "pnde.laws",
     "Constraint": "pnde.laws",
     "Holonomic": "pnde.laws",
+    "Inequality": "pnde.laws",
     "Linear": "pnde.laws",
     "Mechanics": "pnde.models",
     "Pinned": "pnde.laws",
@@ -55,9 +57,11 @@ if TYPE_CHECKING:
     from pnde.data import select as select
     from pnde.data import split_data as split_data
     from pnde.errors import PndeError as PndeError
+    from pnde.laws import Bounded as Bounded
     from pnde.laws import Conserved as Conserved
     from pnde.laws import Constraint as Constraint
     from pnde.laws import Holonomic as Holonomic
+    from pnde.laws import Inequality as Inequality
     from pnde.laws import Linear as Linear
     from pnde.laws import Pinned as Pinned
     from pnde.models import Mechanics as Mechanics

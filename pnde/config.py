@@ -74,6 +74,11 @@ class ProjectionConfig(Section):
         description="what is nearest, where no metric= is given: by the numbers of the states (the paper), or each in "
         "units of its spread in the data; if absent, euclidean for a built-in system's own law and spread for yours",
     )
+    rate: Positive | None = Field(
+        None,
+        description="α of all bounds, in 1/time: h comes closer to its bound at α times the distance at most; twice "
+        "the fastest of each row in the data if absent",
+    )
 
 
 class SolverConfig(Section):

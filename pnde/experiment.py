@@ -25,6 +25,7 @@ from pnde.errors import ConfigError, RunError, SolveError
 from pnde.files import damaged, make_folder, read_json, write_bytes, write_json
 from pnde.forecast import straight_lines
 from pnde.grids import is_grid_file
+from pnde.laws import split_laws
 from pnde.metrics import state_error, table
 from pnde.models import ModelKind
 from pnde.runs import Run, has_weights, is_run, load, resume, train
@@ -75,7 +76,9 @@ class Experiment:
         """
         system = self.system
         if system is None and law_for(self._opened(), self.law) is None:
-            constrained = [str(kind) for kind in self.kinds if kind.method != "nde"]
+            # Inequalities alone are a law to a PNDE.
+            free = ("nde", "pnde") if split_laws(self.law)[1] else ("nde",)
+            constrained = [str(kind) for kind in self.kinds if kind.method not in free]
             if constrained:  # known before an unconstrained model has been trained for minutes
                 raise ConfigError(
                     f"the model {constrained[0]} needs a law: name one with --law FILE.py:NAME, or "

@@ -22,6 +22,7 @@ from pnde.data import (
 from pnde.engines import Engine, Status, Trajectories
 from pnde.errors import ConfigError, DataError, SolveError
 from pnde.laws import Conditions, Constraint
+from pnde.laws.bounds import check_inside, margins
 from pnde.laws.targets import scale_of, targets
 from pnde.metrics import constraint_error, state_error
 from pnde.models import Model, Weights
@@ -52,7 +53,8 @@ def forecast(
     - `truth`: where the initial states are from, with labels, units, and later samples to compare with.
 
     **Returns:** a data set in the standard layout with `status`, `steps`, `evaluations`; `constraint_error` for a
-    model with a law; `energy`, the learned one, for a mechanical model; `state_error` where `truth` has more than the
+    model with a law; `margin` `(trajectory, time, bound)`, how far inside of its bounds each row is, for one with
+    inequalities; `energy`, the learned one, for a mechanical model; `state_error` where `truth` has more than the
     initial states.
 
     **Raises:** `pnde.errors.ConfigError` for more samples than memory could hold; `pnde.errors.ConstraintError` if an
@@ -61,7 +63,9 @@ def forecast(
     law, config, labels = model.constraint, model.config, truth["trajectory"].values
     check_size(len(u0), times.shape[1], u0.shape[1])
     scale = scale_of(engine, law, data)
-    c = targets(engine, law, u0, conditions.at(times[:, 0]), scale, config.tolerance, labels)
+    start = conditions.at(times[:, 0])
+    c = targets(engine, law, u0, start, scale, config.tolerance, labels)
+    check_inside(engine, model.bounds, u0, start, config.tolerance, labels)
     began = time.perf_counter()
     solution = _in_blocks(engine, model, weights, u0, _filled(times), c, conditions)
     seconds = time.perf_counter() - began
@@ -88,6 +92,12 @@ def forecast(
         c = solution.c if solution.c is not None else c[:, None]
         errors = _off_manifold(engine, law, u, times, c, conditions)
         out["constraint_error"] = (("trajectory", "time"), errors)
+    if model.bounds is not None:
+        slack = margins(engine, model.bounds, u, conditions.at(times))
+        out["margin"] = (("trajectory", "time", "bound"), slack)
+        out = out.assign_coords(
+            bound=list(model.bounds.names), bound_scale=("bound", model.bounds.scale)
+        )
     if model.mechanical:
         out["energy"] = (("trajectory", "time"), _energies(engine, model, weights, u, conditions))
     out["status"] = ("trajectory", solution.status)

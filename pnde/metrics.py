@@ -14,6 +14,8 @@ from pnde.errors import DataError
 
 # The relative state error up to which a forecast is valid.
 VALID = 0.1
+# A row is at its bound within this share of its size.
+AT_BOUND = 1e-3
 # A target smaller than this, relative to what unrelated states give, is no scale to measure by.
 SMALL_TARGET = 1e-2
 
@@ -138,6 +140,8 @@ def table(
       over the trajectories of how long the state error stays below 0.1, see `valid_time`; at most
       the length of the forecast;
     - ``constraint error, mean`` and ``constraint error, max``: over all trajectories and times;
+    - ``outside, max`` and ``at a bound``, if any forecast has ``margin``: how far a row is outside of
+      its bounds, at most, and in which share of the samples one is at a bound, see `bounds_table`;
     - ``failed`` and ``trajectories``: how many did not reach the end, of how many;
     - ``train time (s)``, if any forecast has the attribute ``train_seconds``.
 
@@ -164,6 +168,8 @@ def table(
         row["constraint error, max"] = np.max(errors, where=np.isfinite(errors), initial=-1.0)
         if row["constraint error, max"] < 0:
             row["constraint error, max"] = np.nan
+        if any("margin" in other for other in forecasts.values()):
+            row |= _at_bounds(forecast)
         row["failed"] = failures(forecast)
         row["trajectories"] = forecast.sizes["trajectory"]
         if any("train_seconds" in other.attrs for other in forecasts.values()):
@@ -171,6 +177,29 @@ def table(
         rows[name] = row
     out = pd.DataFrame.from_dict(rows, orient="index")
     out.index.name = "model"
+    return out
+
+
+def bounds_table(forecast: xr.Dataset) -> pd.DataFrame:
+    """The inequalities of a forecast in one line for each row.
+
+    **Returns:** the columns ``least margin`` (how far inside, at least), ``outside, max`` (how far
+    outside, at most; 0 if never), and ``at the bound``: the share of the samples that are within a
+    thousandth of the row's own size in the data of a bound, or beyond it.
+    """
+    margin = forecast["margin"].transpose("trajectory", "time", "bound").values
+    near = AT_BOUND * np.asarray(forecast["bound_scale"].values, float)
+    lines = {}
+    for k, name in enumerate(forecast["bound"].values):
+        own = margin[..., k][np.isfinite(margin[..., k])]
+        least = float(own.min()) if own.size else float("nan")
+        lines[str(name)] = {
+            "least margin": least,
+            "outside, max": max(0.0, -least) if own.size else float("nan"),
+            "at the bound": float((own <= near[k]).mean()) if own.size else float("nan"),
+        }
+    out = pd.DataFrame.from_dict(lines, orient="index")
+    out.index.name = "bound"
     return out
 
 
@@ -295,6 +324,16 @@ def matching_rows(truth: xr.Dataset, forecast: xr.Dataset) -> list[int]:
         f"the truth has no trajectory {missing}, and with {truth.sizes['trajectory']} trajectories "
         f"for {count} forecasts they cannot be matched by position either"
     )
+
+
+def _at_bounds(forecast: xr.Dataset) -> dict[str, float]:
+    if "margin" not in forecast:
+        return {"outside, max": float("nan"), "at a bound": float("nan")}
+    margin = forecast["margin"].transpose("trajectory", "time", "bound").values
+    known = np.isfinite(margin).all(axis=-1)
+    at = (margin <= AT_BOUND * forecast["bound_scale"].values).any(axis=-1)
+    outside = bounds_table(forecast)["outside, max"].max()
+    return {"outside, max": float(outside), "at a bound": _mean(np.where(known, at, np.nan))}
 
 
 def _last_known(forecast: xr.Dataset) -> float | None:

@@ -20,6 +20,7 @@ from pnde.data import Normaliser, Segments, mean_velocity, segments, select, tim
 from pnde.engines import Batch, Engine, Status, Step, Training
 from pnde.errors import DataError, RunError, SolveError
 from pnde.laws import Conditions
+from pnde.laws.bounds import check_inside
 from pnde.laws.projecting import onto_manifold
 from pnde.laws.targets import evaluate_law, scale_of, targets
 from pnde.models import Model, Weights, check_weights
@@ -110,7 +111,7 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
     def batches(split: str) -> list[Batch]:
         part = select(ds, split)
         conditions = Conditions.of(part)
-        onto = None if law is None else onto_manifold(engine, law, model.metric, conditions)
+        onto = onto_manifold(engine, law, model.metric, conditions, model.bounds)
         cut = segments(part, optimiser.segment, onto)
         labels = part["trajectory"].values[cut.trajectory]
         # Segments share a clock that is right to rounding: without that a jump could come behind the sample it is at.
@@ -118,6 +119,7 @@ def batches_of(engine: Engine, model: Model, ds: xr.Dataset) -> Batches:
         driven = conditions.rows(cut.trajectory).between(cut.start_time, end)
         at = driven.at(cut.start_time)
         c = targets(engine, law, cut.u[:, 0], at, scale, model.config.tolerance, labels)
+        check_inside(engine, model.bounds, cut.u[:, 0], at, model.config.tolerance, labels)
         driven = driven.since(cut.start_time).meeting(clock, cut.rounding)
         rng = np.random.default_rng(model.config.seed)
         order = rng.permutation(len(cut)) if split == "train" else np.arange(len(cut))

@@ -10,7 +10,7 @@ import numpy as np
 
 from pnde.config import Config, SolverConfig
 from pnde.engines.status import Status
-from pnde.laws import UNDRIVEN, Conditions, Constraint, Instant
+from pnde.laws import UNDRIVEN, Bounds, Conditions, Constraint, Instant
 from pnde.models import Model, Weights
 
 
@@ -113,8 +113,8 @@ class Engine(Protocol):
     def status(self) -> dict[str, str]:
         """Versions and devices, for `pnde doctor`."""
 
-    def check(self, config: Config) -> None:
-        """Whether this engine can train with these settings.
+    def check(self, config: Config, bounds: Bounds | None = None) -> None:
+        """Whether this engine can train with these settings, and with bounds.
 
         **Raises:** `pnde.errors.ConfigError` naming the setting that it cannot follow, and the remedy.
         """
@@ -123,9 +123,16 @@ class Engine(Protocol):
         """h `(B, m)` in float64, of states `(B, n)` at as many instants; NaN outside of the law's domain."""
 
     def retract(
-        self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
+        self,
+        constraint: Constraint | None,
+        metric: Any,
+        u: np.ndarray,
+        at: Instant,
+        c: np.ndarray,
+        bounds: Bounds | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """States `(B, n)` at as many instants put on h = c `(B, m)`, in float64, and which of them are there `(B,)`.
+        """States `(B, n)` at as many instants put on h = c `(B, m)` and inside of the bounds, in float64, and which of
+        them are there `(B,)`.
 
         `metric` is M of the norm in which they move as little as possible, as in `Model`.
         """

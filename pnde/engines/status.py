@@ -14,6 +14,7 @@ class Status(IntEnum):
     LEFT_DOMAIN = 3
     RANK_DEFICIENT = 4
     OFF_MANIFOLD = 5
+    INFEASIBLE = 6
 
     @property
     def reason(self) -> str:
@@ -26,5 +27,7 @@ class Status(IntEnum):
             Status.LEFT_DOMAIN: "the state left the domain of the law",
             Status.RANK_DEFICIENT: "rows of the law became dependent; "
             'use projection.method = "truncated", or "qr" and solver.precision = "float64" if they are nearly so',
+            Status.INFEASIBLE: "the bounds contradict one another, or the law, at the state; widen the bounds, or "
+            "correct the law",
             Status.OFF_MANIFOLD: "the state could not be put back on the manifold; use smaller tolerances",
         }[self]

@@ -1,9 +1,11 @@
-"""Laws: their kinds, rods, power balance, targets, and the conditions that they hold under."""
+"""Laws: their kinds, rods, power balance, targets, inequalities, and the conditions that they hold under."""
 
+from pnde.laws.bounds import Bounds
 from pnde.laws.conditions import UNDRIVEN, Conditions
 from pnde.laws.conserved import Conserved, as_constraint
 from pnde.laws.constraint import Constraint, Stacked
 from pnde.laws.holonomic import Holonomic
+from pnde.laws.inequality import Bounded, Inequality, Joined, split_laws
 from pnde.laws.instant import Instant
 from pnde.laws.linear import ConstantJacobian, Linear, Pinned
 from pnde.laws.power_balance import PowerBalance
@@ -11,12 +13,16 @@ from pnde.laws.rods import Rods, RodsStructure
 
 __all__ = [
     "UNDRIVEN",
+    "Bounded",
+    "Bounds",
     "Conditions",
     "Conserved",
     "ConstantJacobian",
     "Constraint",
     "Holonomic",
+    "Inequality",
     "Instant",
+    "Joined",
     "Linear",
     "Pinned",
     "PowerBalance",
@@ -24,4 +30,5 @@ __all__ = [
     "RodsStructure",
     "Stacked",
     "as_constraint",
+    "split_laws",
 ]

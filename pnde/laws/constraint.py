@@ -203,8 +203,10 @@ class Constraint:
         """
         return fill(self.target, h0, self.label)
 
-    def __and__(self, other: Constraint) -> Constraint:
+    def __and__(self, other: Any) -> Constraint:
         if not isinstance(other, Constraint):
+            if hasattr(other, "inequalities"):
+                return NotImplemented  # they know how
             raise ConstraintError(
                 f"a law is joined by & with another law, not {type(other).__name__}; a plain function becomes one by "
                 "pnde.Conserved"
@@ -273,7 +275,8 @@ class Stacked(Constraint):
         bound.states = tuple(states)
         return bound
 
-    def _split(self, m: int) -> tuple[int, ...]:
+    def sizes(self, m: int) -> tuple[int, ...]:
+        """How many of the m rows each part has."""
         if self._sizes is None or sum(self._sizes) != m:
             raise ConstraintError(
                 f"the laws {self.label!r} were not evaluated before they were used"
@@ -281,7 +284,7 @@ class Stacked(Constraint):
         return self._sizes
 
     def velocity_rows(self, m: int) -> np.ndarray:
-        sizes, first = self._split(m), 0
+        sizes, first = self.sizes(m), 0
         rows: list[np.ndarray] = []
         for part, size in zip(self.parts, sizes, strict=True):
             rows.append(first + part.velocity_rows(size))
@@ -289,11 +292,11 @@ class Stacked(Constraint):
         return np.concatenate(rows)
 
     def row_names(self, m: int) -> tuple[str, ...]:
-        sizes = self._split(m)
+        sizes = self.sizes(m)
         return tuple(n for p, k in zip(self.parts, sizes, strict=True) for n in p.row_names(k))
 
     def targets(self, h0: np.ndarray) -> np.ndarray:
-        ends = np.cumsum(self._split(h0.shape[-1]))[:-1]
+        ends = np.cumsum(self.sizes(h0.shape[-1]))[:-1]
         pieces = np.split(h0, ends, axis=-1)
         return np.concatenate(
             [p.targets(piece) for p, piece in zip(self.parts, pieces, strict=True)], axis=-1

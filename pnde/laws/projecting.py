@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from pnde.errors import ConstraintError
+from pnde.laws.bounds import Bounds
 from pnde.laws.conditions import Conditions
 from pnde.laws.constraint import Constraint
 from pnde.laws.instant import Instant
@@ -18,9 +19,15 @@ class Retractor(Evaluator, Protocol):
     """What puts states on manifolds: an engine."""
 
     def retract(
-        self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
+        self,
+        constraint: Constraint | None,
+        metric: Any,
+        u: np.ndarray,
+        at: Instant,
+        c: np.ndarray,
+        bounds: Bounds | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The states `(B, n)` put on h = c, and for which of them that succeeded `(B,)`."""
+        """The states `(B, n)` put on h = c and inside of bounds, and for which of them that succeeded `(B,)`."""
 
 
 def trajectory_targets(
@@ -65,9 +72,14 @@ def trajectory_targets(
 
 
 def onto_manifold(
-    engine: Retractor, law: Constraint, metric: Any, conditions: Conditions
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """What `pnde.data.segments` and `pnde.data.complete` take: it puts completed samples on the law's manifold.
+    engine: Retractor,
+    law: Constraint | None,
+    metric: Any,
+    conditions: Conditions,
+    bounds: Bounds | None = None,
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None:
+    """What `pnde.data.segments` and `pnde.data.complete` take: it puts completed samples on the law's manifold and
+    inside of bounds. `None` without either.
 
     `conditions` are those of the trajectories that it is called with.
 
@@ -75,16 +87,20 @@ def onto_manifold(
     sample that Newton's method cannot put on the manifold becomes NaN: nothing starts there.
     """
 
+    if law is None and bounds is None:
+        return None
+
     def put(u: np.ndarray, t: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         if not wanted.any():
             return u
         rows = np.flatnonzero(wanted.any(axis=1))
         at = conditions.at(t)
-        h = evaluate_law(engine, law, u[rows], at.pick(rows))
-        found = trajectory_targets(law, h, t[rows], conditions.rows(rows), initial="median")
+        found = evaluate_law(engine, law, u[rows], at.pick(rows))
+        if law is not None:
+            found = trajectory_targets(law, found, t[rows], conditions.rows(rows), initial="median")
         c = found[np.searchsorted(rows, np.nonzero(wanted)[0]), np.nonzero(wanted)[1]]
         out = u.copy()
-        moved, converged = engine.retract(law, metric, u[wanted], at.pick(wanted), c)
+        moved, converged = engine.retract(law, metric, u[wanted], at.pick(wanted), c, bounds)
         out[wanted] = np.where(converged[:, None], moved, np.nan)
         return out
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pnde.config import Config
-from pnde.laws import Constraint
+from pnde.laws import Bounds, Constraint
 from pnde.models.kind import ModelKind
 from pnde.models.mechanics import Mechanics
 
@@ -21,7 +21,7 @@ class Model:
     - `states`: names, `(n,)`.
     - `config`: method, γ, network, projection, solvers.
     - `mean`, `std`: what the network's inputs are normalised by, `(n,)`, physical units (paper, Appendix F.3).
-    - `constraint`: the law, bound to `states`; `None` for a model without one.
+    - `constraint`: the law, bound to `states`; `None` for a model without one. `bounds`: its inequalities, likewise.
     - `speed`: what the network's outputs are multiplied by, one for each, `(outputs,)`, physical units; of a
         skew-gradient form d `(n,)`, with A_ij = a_ij d_i d_j of the outputs a. `None` for outputs that are physical
         themselves (the paper's).
@@ -49,6 +49,7 @@ class Model:
     parameters: tuple[str, ...] = ()
     condition_mean: np.ndarray | None = None
     condition_std: np.ndarray | None = None
+    bounds: Bounds | None = None
 
     @property
     def mechanical(self) -> bool:

@@ -30,9 +30,10 @@ from pnde.runs.bar import progress_bar
 from pnde.runs.lock import is_left_behind, locked
 from pnde.runs.new_folder import new_folder
 from pnde.runs.new_model import new_model
-from pnde.runs.passed_again import again, law_again
+from pnde.runs.passed_again import again, bounds_again, law_again
 from pnde.runs.record import (
     Record,
+    Sources,
     array,
     data_record,
     find_data,
@@ -117,10 +118,7 @@ def train(
     model, batches = new_model(engine, ds, constraint, config, order, metric, physics)
     weights = initial_weights(model, config.seed)
     begun = Progress(weights, weights)
-    law_source = "given"
-    if constraint is None or isinstance(constraint, str):
-        law_source = constraint or "system"
-    training = _Training(engine, model, ds, batches, law_source, progress)
+    training = _Training(engine, model, ds, batches, Sources.of(constraint), progress)
     if folder is None:
         return training.run(begun, None)
     path = Path(folder)
@@ -173,8 +171,7 @@ def load(
         logger.warning("%s: training is not complete; pnde resume goes on with it", path)
         weights, history = progress.best_weights, progress.history
         report = report_of(running, model, progress, complete=False)
-    source = "given" if record.law is None else record.law.source
-    return Run(model, weights, history, report, ds, running, source)
+    return Run(model, weights, history, report, ds, running, record.sources)
 
 
 def resume(
@@ -205,15 +202,14 @@ def resume(
             raise RunError(
                 f"the training in {path} began with the engine {running.name!r} and goes on with it; leave engine= out"
             )
-        running.check(model.config)
+        running.check(model.config, model.bounds)
         batches = batches_of(running, model, ds)
         done = disk.read_progress(path)
         if done is None:  # stopped before the first one
             weights = initial_weights(model, model.config.seed)
             done = Progress(weights, weights)
         check_fits(done, model)
-        source = "given" if record.law is None else record.law.source
-        training = _Training(running, model, ds, batches, source, progress)
+        training = _Training(running, model, ds, batches, record.sources, progress)
         return training.go_on(done, path, find_data(path, record.data))
 
 
@@ -226,11 +222,11 @@ class _Training:
         model: Model,
         ds: xr.Dataset,
         batches: Batches,
-        law_source: str,
+        sources: Sources,
         show: bool,
     ):
         self._engine, self._model, self._ds, self._batches = engine, model, ds, batches
-        self._law_source, self._show = law_source, show
+        self._sources, self._show = sources, show
 
     def run(self, begun: Progress, path: Path | None, source: Path | None = None) -> Run:
         """Train from the beginning; into a new folder, if there is one."""
@@ -245,7 +241,7 @@ class _Training:
             self._model,
             self._engine,
             rows_of(self._engine, self._model, self._ds),
-            self._law_source,
+            self._sources,
             data_record(path, data),
             disk.checksums(path, disk.CONFIG),
             complete=False,
@@ -267,7 +263,7 @@ class _Training:
             report_of(self._engine, self._model, done, complete=True),
             self._ds,
             self._engine,
-            self._law_source,
+            self._sources,
         )
 
     def _epochs(self, done: Progress, path: Path | None) -> Progress:
@@ -297,6 +293,7 @@ def _read(
         ds = _split(ds, config)
     running = get(engine or record.engine.name)
     law = law_again(path, record.law, ds, constraint, config.tolerance)
+    bounds = bounds_again(path, record.bounds, running, ds, constraint)
     model = Model(
         states=tuple(record.states),
         config=config,
@@ -312,6 +309,7 @@ def _read(
         parameters=tuple(record.parameters),
         condition_mean=array(record.condition_mean),
         condition_std=array(record.condition_std),
+        bounds=bounds,
     )
     names = [str(name) for name in ds["state"].values]
     if names != record.states:

@@ -11,6 +11,8 @@ from pnde.config import Config
 from pnde.data import Normaliser, check_velocities, condition_scale
 from pnde.engines import Engine
 from pnde.errors import ConfigError
+from pnde.laws import split_laws
+from pnde.laws.bounds import settle
 from pnde.laws.conditions import check_given
 from pnde.laws.signature import arguments_of
 from pnde.models import (
@@ -23,7 +25,7 @@ from pnde.models import (
 )
 from pnde.runs.record import name_of
 from pnde.runs.run import rows_of
-from pnde.systems import law_for, system_of
+from pnde.systems import inequalities_for, law_for, system_of
 from pnde.training import Batches, batches_of, epochs_for, output_speed
 
 
@@ -39,13 +41,15 @@ def new_model(
     """The model and its batches, all of it checked; the arguments are those of `pnde.train`."""
     system = system_of(ds)
     law = law_for(ds, constraint, max(1e-2, config.tolerance))
-    if law is None and config.method != "nde":
+    inequalities = inequalities_for(ds, constraint)
+    if law is None and config.method != "nde" and not (inequalities and config.method == "pnde"):
         raise ConfigError(
             f'method = "{config.method}" needs a law: pass constraint=, or use method="nde"'
         )
     scale = Normaliser.fit(ds)
-    if metric is None and law is not None:
-        metric = default_metric(config, scale, of_system=constraint is None)
+    if metric is None and (law is not None or inequalities):
+        of_system = system is not None and split_laws(constraint)[0] is None
+        metric = default_metric(config, scale, of_system)
     metric = checked_metric(metric, ds.sizes["state"])
     model = Model(
         states=tuple(str(name) for name in ds["state"].values),
@@ -57,13 +61,15 @@ def new_model(
         features=system.features if system else "state",
         metric=metric,
         physics=physics,
+        bounds=settle(engine, inequalities, ds, config.projection.rate),
         **_conditions(ds),
     )
     check_mechanics(model)
+    _check_bounds(model)
     if physics is not None and not isinstance(physics, Mechanics):
         what = f"the physics {name_of(physics)!r}"
         check_given(what, arguments_of(physics, what).roles, ds)
-    engine.check(config)
+    engine.check(config, model.bounds)
     if config.network.form == "skew-gradient":
         check_skew_gradient(model, rows_of(engine, model, ds))
     if model.order == 2:
@@ -86,6 +92,15 @@ def _conditions(ds: xr.Dataset) -> dict[str, Any]:
         "condition_mean": scale[0],
         "condition_std": scale[1],
     }
+
+
+def _check_bounds(model: Model) -> None:
+    """Whether a model of this form keeps inequalities."""
+    if model.bounds is not None and model.mechanical:
+        raise ConfigError(
+            f"a mechanical model keeps no inequalities such as that of {model.bounds.names[0]!r}, since a force alone "
+            'does not hold a position: leave them out, or set network.form = "mlp"'
+        )
 
 
 def _with_epochs(model: Model, batches: Batches) -> Model:

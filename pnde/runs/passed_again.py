@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pnde.engines import Engine
 from pnde.errors import RunError
-from pnde.laws import Constraint
-from pnde.runs.record import FunctionRecord, LawRecord, array, name_of
-from pnde.systems import law_for
+from pnde.laws import Bounds, Constraint, split_laws
+from pnde.laws.bounds import settle
+from pnde.runs.record import BoundsRecord, FunctionRecord, LawRecord, array, name_of
+from pnde.systems import inequalities_for, law_for
 
 
 def law_again(
@@ -21,6 +23,7 @@ def law_again(
 
     **Raises:** `pnde.errors.RunError` if it is missing, or another one.
     """
+    constraint, _ = split_laws(constraint)
     if record is None:
         if constraint is not None:
             raise RunError(f"the run in {path} was trained without a law; leave constraint= out")
@@ -39,6 +42,37 @@ def law_again(
             f"{None if law is None else law.label!r}; pass the law of the training"
         )
     return law
+
+
+def bounds_again(
+    path: Path, record: BoundsRecord | None, engine: Engine, ds: xr.Dataset, constraint: Any
+) -> Bounds | None:
+    """The inequalities of a run, bound to its data, with the rates of the training: those of the data's system, or
+    what was passed again.
+
+    **Raises:** `pnde.errors.RunError` if they are missing, or others.
+    """
+    _, given = split_laws(constraint)
+    if record is None:
+        if given:
+            raise RunError(
+                f"the run in {path} was trained without inequalities; leave {given[0].label!r} out of constraint="
+            )
+        return None
+    if record.source == "given" and not given:
+        raise RunError(
+            f"the run in {path} keeps the inequalities {record.label!r}, which are not stored: pass them again in "
+            "constraint=, with the law if there is one, as law & inequality"
+        )
+    parts = inequalities_for(ds, constraint if given else None)
+    bounds = settle(engine, parts, ds, rates=np.array(record.rates), scale=np.array(record.scale))
+    if bounds is None or list(bounds.names) != record.rows:
+        rows = () if bounds is None else bounds.names
+        raise RunError(
+            f"the run in {path} keeps the inequalities {', '.join(record.rows)[:60]}, but those that were passed are "
+            f"{', '.join(rows)[:60]}; pass those of the training"
+        )
+    return bounds
 
 
 def again(path: Path, what: str, record: FunctionRecord | None, given: Any) -> Any:

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
@@ -16,6 +16,7 @@ import pnde
 from pnde.engines import Engine
 from pnde.errors import RunError
 from pnde.files import checksum, damaged, read_json, write_json
+from pnde.laws import Bounds, split_laws
 from pnde.models import Model
 
 NAME = "run.json"
@@ -42,6 +43,34 @@ class LawRecord(_Part):
     label: str
     rows: list[str]
     source: str
+
+
+class BoundsRecord(_Part):
+    """The inequalities: what they are called, their rows with the rate of each, and where they are from: `"system"`, or
+    `"given"` for those that have to be passed again."""
+
+    label: str
+    rows: list[str]
+    rates: list[FiniteFloat]
+    scale: list[FiniteFloat]
+    source: Literal["system", "given"]
+
+
+class Sources(NamedTuple):
+    """Where a law and the inequalities beside it are from; see `LawRecord` and `BoundsRecord`."""
+
+    law: str
+    bounds: Literal["system", "given"] = "given"
+
+    @classmethod
+    def of(cls, constraint: Any) -> Sources:
+        """Of what was passed as `constraint`."""
+        law, _ = split_laws(constraint)
+        if law is None or isinstance(law, str):
+            law = law or "system"
+        else:
+            law = "given"
+        return cls(law, "system" if constraint is None else "given")
 
 
 class FunctionRecord(_Part):
@@ -79,6 +108,7 @@ class Record(_Part):
     condition_mean: list[FiniteFloat] | None = None
     condition_std: list[FiniteFloat] | None = None
     law: LawRecord | None
+    bounds: BoundsRecord | None = None
     metric: FunctionRecord | None
     physics: FunctionRecord | None
     data: DataRecord
@@ -91,7 +121,7 @@ class Record(_Part):
         model: Model,
         engine: Engine,
         rows: tuple[str, ...],
-        law_source: str,
+        sources: Sources,
         data: DataRecord,
         files: Mapping[str, str],
         complete: bool,
@@ -116,7 +146,8 @@ class Record(_Part):
             condition_std=_numbers(model.condition_std),
             law=None
             if law is None
-            else LawRecord(label=law.label, rows=list(rows), source=law_source),
+            else LawRecord(label=law.label, rows=list(rows), source=sources.law),
+            bounds=_bounds_record(model.bounds, sources),
             metric=metric,
             physics=None if model.physics is None else FunctionRecord(label=name_of(model.physics)),
             data=data,
@@ -166,6 +197,14 @@ class Record(_Part):
             where = ".".join(str(part) for part in problem["loc"])
             raise damaged(path, ValueError(f"{where}: {problem['msg']}")) from None
 
+    @property
+    def sources(self) -> Sources:
+        """Where its law and its inequalities are from."""
+        return Sources(
+            "given" if self.law is None else self.law.source,
+            "given" if self.bounds is None else self.bounds.source,
+        )
+
     def check_file(self, folder: Path, name: str) -> None:
         """Whether a file of the folder is the one that the record was written with.
 
@@ -208,6 +247,18 @@ def find_data(folder: Path, record: DataRecord) -> Path:
 def name_of(function: Any) -> str:
     """What a function of the user's is called in the record and in messages."""
     return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
+
+
+def _bounds_record(bounds: Bounds | None, sources: Sources) -> BoundsRecord | None:
+    if bounds is None:
+        return None
+    return BoundsRecord(
+        label=" & ".join(part.label for part in bounds.parts),
+        rows=list(bounds.names),
+        rates=bounds.rates.tolist(),
+        scale=bounds.scale.tolist(),
+        source=sources.bounds,
+    )
 
 
 def _numbers(array: np.ndarray | None) -> list[float] | None:

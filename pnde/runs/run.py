@@ -22,7 +22,7 @@ from pnde.models import Model, Weights
 from pnde.runs import folder as disk
 from pnde.runs.mechanics import check_constant, compact, mechanics
 from pnde.runs.new_folder import new_folder
-from pnde.runs.record import Record, data_record
+from pnde.runs.record import Record, Sources, data_record
 from pnde.training import EpochRow
 
 
@@ -43,7 +43,7 @@ class Run:
         report: dict[str, Any],
         data: xr.Dataset,
         engine: Engine,
-        law_source: str,
+        sources: Sources,
     ):
         self.model = model
         self.weights = weights
@@ -51,10 +51,11 @@ class Run:
         self.data = data
         self._rows = history
         self._engine = engine
-        self._law_source = law_source
+        self._sources = sources
 
     def __repr__(self) -> str:
         law = "no law" if self.model.constraint is None else self.model.constraint.label
+        law += "" if self.model.bounds is None else f", {len(self.model.bounds.names)} bounds"
         sizes = self.data.sizes
         return (
             f"<pnde.Run {self.label}, {law}: {len(self.model.states)} states, {len(self._rows)} epochs,\n"
@@ -107,10 +108,8 @@ class Run:
         `"raise"`.
         """
         truth = self._initial(initial, t_start)
-        law, metric = self.model.constraint, self.model.metric
-        onto = None
-        if law is not None:
-            onto = onto_manifold(self._engine, law, metric, Conditions.of(truth))
+        model, conditions = self.model, Conditions.of(truth)
+        onto = onto_manifold(self._engine, model.constraint, model.metric, conditions, model.bounds)
         u0, times = forecasts.first_samples(truth, onto)
         if t_end is not None or dt is not None or times.shape[1] == 1:
             own = time_matrix(self.data) if times.shape[1] == 1 else times
@@ -214,7 +213,7 @@ class Run:
             self.model,
             self._engine,
             self._row_names(),
-            self._law_source,
+            self._sources,
             data_record(path, data),
             disk.checksums(path, *names),
             complete=True,

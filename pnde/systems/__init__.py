@@ -6,7 +6,7 @@ from pnde.systems.grid import IEEE14, IEEE14Loads, IEEE14Published, PowerGrid
 from pnde.systems.load_profiles import driven_by
 from pnde.systems.lotka_volterra import LotkaVolterra
 from pnde.systems.lotka_volterra_family import LotkaVolterraFamily
-from pnde.systems.of_data import law_for, system_of
+from pnde.systems.of_data import inequalities_for, law_for, system_of
 from pnde.systems.pendulum import Pendulum
 from pnde.systems.powerdynamics import PowerDynamicsGrid, from_powerdynamics
 from pnde.systems.quartic import Quartic
@@ -37,6 +37,7 @@ __all__ = [
     "from_powerdynamics",
     "get",
     "ieee14",
+    "inequalities_for",
     "law_for",
     "lotka_volterra",
     "lotka_volterra_family",

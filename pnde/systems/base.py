@@ -14,7 +14,7 @@ import xarray as xr
 from pnde.config import SolverConfig
 from pnde.data import Interpolation, make_dataset
 from pnde.errors import ConfigError, SolveError
-from pnde.laws import UNDRIVEN, Conditions, Constraint, Instant
+from pnde.laws import UNDRIVEN, Conditions, Constraint, Inequality, Instant
 
 Variant = Literal["paper", "code"]
 
@@ -53,6 +53,8 @@ class System(ABC):
     units: tuple[str, ...]
     time_unit: str = ""
     constraint: Constraint | None
+    #: What its models keep beside the law; the truth need not.
+    inequalities: tuple[Inequality, ...] = ()
     order: Literal[1, 2] = 1
     features: Literal["state", "angles"] = "state"
     models: tuple[str, ...] = ("nde", "pnde")

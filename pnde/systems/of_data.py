@@ -8,7 +8,7 @@ import xarray as xr
 
 from pnde.data import attribute_table
 from pnde.errors import ConstraintError, DataError, PndeError, brief, shown
-from pnde.laws import Constraint, Rods, as_constraint
+from pnde.laws import Constraint, Inequality, Rods, as_constraint, split_laws
 from pnde.laws.conditions import check_given
 from pnde.systems.registry import get, names
 
@@ -67,12 +67,15 @@ def _is_larger(n: Any, count: int) -> bool:
 def law_for(ds: xr.Dataset, constraint: Any, tolerance: float = 1e-2) -> Constraint | None:
     """The law for a data set: the one given, or that of its built-in system; bound to its states.
 
+    Inequalities beside the law are left out, see `inequalities_for`; alone they leave a built-in system its law.
+
     `"rods"` stands for `pnde.laws.Rods.of_data(ds, tolerance)`, a chain whose rods have the lengths that the data show,
     and `"rods:1,0.5"` for one of these lengths.
 
     **Raises:** `pnde.errors.ConstraintError` if the law knows other states, or takes inputs or parameters that the data
     lack.
     """
+    constraint, _ = split_laws(constraint)
     if isinstance(constraint, str):
         return _rods(ds, constraint, tolerance)
     law = as_constraint(constraint)
@@ -83,6 +86,22 @@ def law_for(ds: xr.Dataset, constraint: Any, tolerance: float = 1e-2) -> Constra
         return None
     check_given(f"the law {law.label!r}", law.takes, ds)
     return law.bind([str(name) for name in ds["state"].values])
+
+
+def inequalities_for(ds: xr.Dataset, constraint: Any) -> tuple[Inequality, ...]:
+    """The inequalities that are given for a data set, beside its law or alone; without any law those of its built-in
+    system. Bound to its states.
+
+    **Raises:** `pnde.errors.ConstraintError` if one knows other states, or takes inputs or parameters that the data
+    lack.
+    """
+    _, parts = split_laws(constraint)
+    if constraint is None:
+        system = system_of(ds)
+        parts = () if system is None else system.inequalities
+    for part in parts:
+        check_given(f"the inequality {part.label!r}", part.rows.takes, ds)
+    return tuple(part.bind([str(name) for name in ds["state"].values]) for part in parts)
 
 
 def _rods(ds: xr.Dataset, text: str, tolerance: float) -> Constraint:

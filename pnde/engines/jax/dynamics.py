@@ -14,10 +14,11 @@ from jaxtyping import Array, Float
 
 from pnde.config import SolverConfig
 from pnde.engines.jax.driving import Drive, instant
+from pnde.engines.jax.enclosing import enclose
 from pnde.engines.jax.jumping import jump, meets_jumps
 from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, solve
-from pnde.laws import Constraint, Instant
+from pnde.laws import Bounds, Constraint, Instant
 
 Arguments = tuple[Any, Drive, Array]
 """What a solve is differentiated by: the field's own parameters, the conditions, and the targets."""
@@ -29,6 +30,7 @@ class Dynamics:
 
     - `law`: whose manifold it belongs to, with the targets c; `None` for none. `metric`, `method`: with which states
         are put there.
+    - `bounds`: of which states stay inside.
     - `retracts`: whether a solver puts states there after its steps.
     - `domain`: true for states inside; the solve ends where one is not.
     """
@@ -39,6 +41,7 @@ class Dynamics:
     method: str = "cholesky"
     retracts: bool = False
     domain: Callable[[Array], Array] | None = None
+    bounds: Bounds | None = None
 
     def field(self, t: Any, u: Array, args: Arguments) -> Array:
         parameters, drive, c = args
@@ -51,6 +54,8 @@ class Dynamics:
     def _retract(self, t: Any, u: Array, args: Arguments) -> Array:
         _, drive, c = args
         on_manifold: Any = partial(retract, self.law, self.metric, self.method)
+        if self.bounds is not None:
+            on_manifold = partial(enclose, self.law, self.bounds, self.metric, self.method)
         return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(u, instant(drive, t), c)
 
     def solve(

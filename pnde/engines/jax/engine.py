@@ -15,9 +15,11 @@ import numpy as np
 from pnde.config import Config, SolverConfig
 from pnde.engines import Batch, Mechanical, Status, Training, Trajectories
 from pnde.engines.jax import fields, mechanics
+from pnde.engines.jax.bounds import can_be_kept
 from pnde.engines.jax.devices import check_device, on_device_of
 from pnde.engines.jax.driving import drive, instant
 from pnde.engines.jax.dynamics import Dynamics
+from pnde.engines.jax.enclosing import enclose, is_inside
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.numerics import numerics
@@ -34,7 +36,7 @@ from pnde.engines.jax.training import (
     on_device,
 )
 from pnde.engines.rank import rank_margin
-from pnde.laws import UNDRIVEN, Conditions, Constraint, Instant
+from pnde.laws import UNDRIVEN, Bounds, Conditions, Constraint, Instant
 from pnde.models import Model, Weights
 
 
@@ -59,7 +61,7 @@ class JaxEngine:
             "devices": ", ".join(str(device) for device in jax.devices()),
         }
 
-    def check(self, config: Config) -> None:
+    def check(self, config: Config, bounds: Bounds | None = None) -> None:
         check_device(config.device)
 
     @numerics()
@@ -71,9 +73,15 @@ class JaxEngine:
 
     @numerics()
     def retract(
-        self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
+        self,
+        constraint: Constraint | None,
+        metric: Any,
+        u: np.ndarray,
+        at: Instant,
+        c: np.ndarray,
+        bounds: Bounds | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        at, made_of = at.each(len(u)), (constraint, metric)
+        at, made_of = at.each(len(u)), (constraint, bounds, metric)
         blocks = [_retract(made_of, *block) for block in _blocks(u, at, c)]
         states, converged = (np.concatenate(parts)[: len(u)] for parts in zip(*blocks, strict=True))
         return states, converged
@@ -194,11 +202,14 @@ def _law(made_of, u, at):
 
 @of_recent
 def _retract(made_of, u, at, c):
-    constraint, metric = made_of
+    constraint, bounds, metric = made_of
 
     def one(u, at, c):
-        on = retract(constraint, metric, "cholesky", u, at, c)
-        return on, is_on_manifold(constraint, on, at, c)
+        if bounds is None:
+            on = retract(constraint, metric, "cholesky", u, at, c)
+        else:
+            on = enclose(constraint, bounds, metric, "cholesky", u, at, c)
+        return on, _is_there(constraint, bounds, on, at, c)
 
     return jax.vmap(one)(u, at, c)
 
@@ -240,6 +251,10 @@ def _rollout(model, settings, parameters, u0, times, c, driven):
         if not dynamics.retracts:
             return solution, c
         at = jax.vmap(instant, in_axes=(None, 0))(driven, times)
+        if dynamics.bounds is not None:
+            solution = _within_bounds(model, dynamics, settings, solution, at, c)
+        if law is None:
+            return solution, c
         rank = in_portions(lambda at, u: _rank_margin(model, u, at), at, solution.u)
         singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
         status = solution.status
@@ -250,6 +265,27 @@ def _rollout(model, settings, parameters, u0, times, c, driven):
         return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, status)), c
 
     return jax.vmap(one)(u0, times, c, driven)
+
+
+def _within_bounds(model, dynamics, settings, solution, at, c):
+    """The solution with the status of one whose bounds cannot be kept, or are not."""
+    law, bounds, method = dynamics.law, dynamics.bounds, model.config.projection.method
+
+    def fails(at, u):
+        kept = can_be_kept(law, bounds, model.metric, method, u, at)
+        if settings.retract != "never":
+            kept = kept & is_inside(bounds, u, at)
+        return jnp.all(jnp.isfinite(u)) & ~kept
+
+    failed = jnp.any(in_portions(fails, at, solution.u))
+    status = jnp.where(failed & (solution.status == Status.OK), Status.INFEASIBLE, solution.status)
+    return solution._replace(status=status)
+
+
+def _is_there(law, bounds, u, at, c):
+    """Whether a state is on the manifold and inside of the bounds."""
+    there = jnp.ones((), bool) if law is None else is_on_manifold(law, u, at, c)
+    return there if bounds is None else there & is_inside(bounds, u, at)
 
 
 def _rank_margin(model, u, at):

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pnde.engines.jax import mechanics
+from pnde.engines.jax.bounds import bounded_velocity
 from pnde.engines.jax.gauss import project_acceleration, rates
 from pnde.engines.jax.laws import drift, inverse_metric, jacobian, value
 from pnde.engines.jax.networks import Parameters, network
@@ -101,7 +102,10 @@ def _held(model, parameters, at, u):
 
 
 def _projected(model, at, u, v, c):
-    """P f̄ - W GᵀS⁻¹ (∂h/∂t + (∂h/∂w) ẇ)"""
+    """P f̄ - W GᵀS⁻¹ (∂h/∂t + (∂h/∂w) ẇ), or what is nearest to it within bounds"""
+    if model.bounds is not None:
+        law, method = model.constraint, model.config.projection.method
+        return bounded_velocity(law, model.bounds, model.metric, method, u, at, v)
     G = jacobian(model.constraint, u, at)
     W = inverse_metric(model.metric, u)
     return project(G, v, drift(model.constraint, u, at), W, model.config.projection.method)

@@ -62,7 +62,7 @@ def project(
         factor = factorise(G, W, method)
         if not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((v, offset, factor))):
             check_rows(condition(factor), method)
-    return _decompose(G, W, v, offset, factor)[0]
+    return decompose(G, W, v, offset, factor)[0]
 
 
 def minimum_norm(
@@ -86,7 +86,7 @@ def condition(factor: AbstractFactor) -> Float[Array, ""]:
     return jnp.where(jnp.isfinite(rcond), rcond, 0)
 
 
-def _decompose(
+def decompose(
     G: AbstractJacobian,
     W: InverseMetric,
     v: Float[Array, " n"],

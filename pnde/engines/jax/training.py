@@ -115,6 +115,7 @@ def batch_loss(
 def model_dynamics(model: Model, domain: Any = None) -> Dynamics:
     """How a model moves; `domain` is that of its law, where a solve ends outside of it."""
     law = model.constraint if model.config.method != "nde" else None
+    bounds = model.bounds if model.config.method == "pnde" else None
 
     def velocity(parameters, at, u, c):
         return fields.velocity(model, parameters, at, u, c)
@@ -124,8 +125,9 @@ def model_dynamics(model: Model, domain: Any = None) -> Dynamics:
         law=law,
         metric=model.metric,
         method=model.config.projection.method,
-        retracts=law is not None and model.config.method == "pnde",
+        retracts=(law is not None or bounds is not None) and model.config.method == "pnde",
         domain=domain,
+        bounds=bounds,
     )
 
 

@@ -13,6 +13,7 @@ from pnde.engines.julia.arrays import has_card, to_julia, to_python, trajectorie
 from pnde.engines.julia.driving import Sizes, julia_drive, julia_instant
 from pnde.engines.julia.laws import has_twin, julia_law
 from pnde.engines.julia.models import (
+    check_bounds,
     check_form,
     flat,
     julia_metric,
@@ -26,7 +27,7 @@ from pnde.engines.julia.session import julia
 from pnde.engines.julia.training import JuliaTraining, julia_segments
 from pnde.engines.julia.twins import check_twin
 from pnde.errors import ConfigError
-from pnde.laws import UNDRIVEN, Conditions, Constraint, Instant, Stacked
+from pnde.laws import UNDRIVEN, Bounds, Conditions, Constraint, Instant, Stacked
 from pnde.models import Model, Weights
 
 
@@ -39,7 +40,8 @@ class JuliaEngine:
         with julia() as jl:
             return {str(name): str(version) for name, version in jl.versions().items()}
 
-    def check(self, config: Config) -> None:
+    def check(self, config: Config, bounds: Bounds | None = None) -> None:
+        check_bounds(bounds)
         if config.device == "gpu" and not has_card("gpu"):
             raise ConfigError(
                 'device = "gpu", but Julia has no card here: run pnde setup julia --gpu where there is an NVIDIA card, '
@@ -76,8 +78,16 @@ class JuliaEngine:
         return values
 
     def retract(
-        self, constraint: Constraint, metric: Any, u: np.ndarray, at: Instant, c: np.ndarray
+        self,
+        constraint: Constraint | None,
+        metric: Any,
+        u: np.ndarray,
+        at: Instant,
+        c: np.ndarray,
+        bounds: Bounds | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
+        check_bounds(bounds)
+        assert constraint is not None
         law, metric = julia_law(constraint, Sizes.of(u, at)), julia_metric(metric, u.shape[1])
         arrays = to_julia(u), julia_instant(at, len(u)), to_julia(c)
         with julia() as jl:

@@ -14,6 +14,7 @@ from pnde.engines.julia.driving import Sizes
 from pnde.engines.julia.laws import is_network, julia_function, julia_law
 from pnde.engines.julia.session import julia
 from pnde.errors import ConfigError
+from pnde.laws import Bounds
 from pnde.models import Mechanics, Model, Weights
 
 _models: weakref.WeakKeyDictionary[Model, dict[tuple[str, bool], Any]] = weakref.WeakKeyDictionary()
@@ -25,6 +26,7 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
     if (dtype, card) not in made:
         config, sizes = model.config, Sizes.of_model(model)
         check_form(config)
+        check_bounds(model.bounds)
         law = None if model.constraint is None else julia_law(model.constraint, sizes)
         metric, physics = julia_metric(model.metric, sizes.states), model.physics
         if physics is not None and not isinstance(physics, Mechanics):
@@ -53,6 +55,17 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
                 condition_std=constant(model.condition_std),
             )
     return made[dtype, card]
+
+
+def check_bounds(bounds: Bounds | None) -> None:
+    """Whether there are none, which this engine does not know.
+
+    **Raises:** `pnde.errors.ConfigError`, if there are.
+    """
+    if bounds is not None:
+        raise ConfigError(
+            f'the julia engine keeps no inequalities such as that of {bounds.names[0]!r}: use engine="jax"'
+        )
 
 
 def check_form(config: Config) -> None:

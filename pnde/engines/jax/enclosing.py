@@ -1,0 +1,127 @@
+"""The retraction with bounds: the state is put back on the manifold and inside of the bounds, together."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from pnde.engines.jax import bounds as rows
+from pnde.engines.jax import laws
+from pnde.engines.jax.bounded_projection import project_along, project_within
+from pnde.engines.jax.retraction import retract
+from pnde.laws import Bounds, Constraint, Instant
+
+_ITERATIONS = 20
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3))
+def enclose(
+    law: Constraint | None,
+    bounds: Bounds,
+    metric: Any,
+    method: str,
+    u: Float[Array, " n"],
+    at: Instant,
+    c: Float[Array, " m"],
+) -> Float[Array, " n"]:
+    """The state on h = c and inside of the bounds, moved as little as possible in the metric.
+
+    First the state is retracted. If it is outside of a bound then, the law and the rows of the bounds are taken to
+    first order, and the nearest state that obeys both is found, until it does so without that: Newton's method with
+    the projection of `pnde.engines.jax.bounded_projection`. The last word belongs to the bounds: states that are
+    bounded themselves are cut off there, so that a concentration is not even -1e-18, and the law is met by the others.
+
+    The derivative is that of the state's projection on the rows that it was put back to.
+    """
+    return _enclose(law, bounds, metric, method, u, at, c)[0]
+
+
+def _enclose(law, bounds, metric, method, u, at, c):
+    """The state, and the rows that it was put back to."""
+    if law is not None:
+        u = retract(law, metric, method, u, at, c)
+    eps = jnp.finfo(u.dtype).eps
+    low, high = (jnp.asarray(end, u.dtype) for end in bounds.box(u.shape[0]))
+    lower, upper = _aims(bounds, u, at)
+
+    def miss(u):
+        """How far outside, and how far off the law beyond rounding."""
+        h = rows.value(bounds, u, at)
+        outside = jnp.maximum(
+            jnp.max(jnp.asarray(bounds.lower, u.dtype) - h),
+            jnp.max(h - jnp.asarray(bounds.upper, u.dtype)),
+        )
+        if law is None:
+            return jnp.maximum(outside, 0), jnp.zeros((), u.dtype)
+        off = jnp.max(jnp.abs(laws.value(law, u, at) - c))
+        G = laws.jacobian(law, u, at)
+        rounding = 2 * eps * (jnp.max(jnp.abs(c)) + jnp.max(jnp.abs(G.apply(u))))
+        return jnp.maximum(outside, 0), jnp.where(off <= rounding, 0, off)
+
+    def unfinished(carry):
+        i, _, outside, off, better, _ = carry
+        return ((outside > 0) | ((off > 0) & (i > 0))) & better & (i < _ITERATIONS)
+
+    def newton(carry):
+        i, u, outside, off, _, pushed = carry
+        h = rows.value(bounds, u, at)
+        G = g = None
+        if law is not None:
+            G, g = laws.jacobian(law, u, at), laws.value(law, u, at) - c
+        A, W = rows.jacobian(bounds, u, at), laws.inverse_metric(metric, u)
+        found = project_within(G, A, jnp.zeros_like(u), g, lower - h, upper - h, W, method)
+        new = jnp.clip(u + found.p, low, high)
+        outside_new, off_new = miss(new)
+        better = (outside_new < outside) | ((outside_new == outside) & (off_new < off))
+        keep = partial(jnp.where, better)
+        pushed = jnp.where(better, pushed | found.active, pushed)
+        return i + 1, keep(new, u), keep(outside_new, outside), keep(off_new, off), better, pushed
+
+    start = jnp.zeros((), jnp.int32)
+    carry = (start, u, *miss(u), jnp.ones((), bool), jnp.zeros(len(bounds.lower), bool))
+    _, u, _, _, _, pushed = jax.lax.while_loop(unfinished, newton, carry)
+    return jnp.where(u < low, low, jnp.where(u > high, high, u)), pushed
+
+
+def is_inside(bounds: Bounds, u: Float[Array, " n"], at: Instant) -> Bool[Array, ""]:
+    """Whether no row is outside of its bounds by more than 1e-9 of its size."""
+    h, slack = rows.value(bounds, u, at), jnp.asarray(1e-9 * bounds.scale, u.dtype)
+    lower, upper = (jnp.asarray(end, u.dtype) for end in (bounds.lower, bounds.upper))
+    return jnp.all((h >= lower - slack) & (h <= upper + slack))
+
+
+def _aims(bounds, u, at):
+    """What the rows are put back to: the bounds of a state themselves; else a few roundings inside, so that h, computed
+    again, is there."""
+    h = rows.value(bounds, u, at)
+    inset = 16 * jnp.finfo(u.dtype).eps * (jnp.abs(h) + jnp.asarray(bounds.scale, u.dtype))
+    inset = jnp.where(bounds.columns >= 0, 0, inset)
+    lower, upper = (jnp.asarray(end, u.dtype) for end in (bounds.lower, bounds.upper))
+    room = 0.5 * (upper - lower)
+    inset = jnp.minimum(inset, room)
+    return lower + inset, upper - inset
+
+
+@enclose.defjvp
+def _enclose_jvp(law, bounds, metric, method, primals, tangents):
+    u, at, c = primals
+    u_dot, at_dot, c_dot = tangents
+    out, pushed = _enclose(law, bounds, metric, method, u, at, c)
+
+    def moved(value):
+        return jax.jvp(value, (at,), (at_dot,))[1]
+
+    G = offset = None
+    if law is not None:
+        G, offset = laws.jacobian(law, out, at), -c_dot
+        if law.takes:
+            offset = moved(lambda at: laws.value(law, out, at)) - c_dot
+    rate = jnp.zeros(len(bounds.lower), out.dtype)
+    if any(part.rows.takes for part in bounds.parts):
+        rate = -moved(lambda at: rows.value(bounds, out, at))
+    A, W = rows.jacobian(bounds, out, at), laws.inverse_metric(metric, out)
+    return out, project_along(G, A, u_dot, offset, rate, pushed, W, method)
