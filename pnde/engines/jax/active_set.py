@@ -35,17 +35,25 @@ class Active(NamedTuple):
 
 
 class _Carry(NamedTuple):
-    """The exchange between (y, λ) so far: z = q + M x, where x holds λ of rows that do not act, and y less the bound of
-    those that do; z the other one of each pair."""
+    """The exchange between (y, λ) so far: z = q + M x, where x holds λ of rows that do not act, and y less the `bound`
+    of those that do; z the other one of each pair. M is symmetric, but for a sign between the two kinds of rows.
+
+    - `sign`: of the multipliers of the rows that act, and of that which enters: -1 for the upper bound.
+    - `entering`: the row that is taken in, whose multiplier is `t` so far; `fresh` if it has only been chosen.
+    - `going`: whether there is such a row.
+    """
 
     steps: Int[Array, ""]
     M: Float[Array, "m m"]
     q: Float[Array, " m"]
     rows: Bool[Array, " m"]
-    upper: Bool[Array, " m"]
+    sign: Float[Array, " m"]
+    bound: Float[Array, " m"]
     given_up: Bool[Array, " m"]
     entering: Int[Array, ""]
     t: Float[Array, ""]
+    fresh: Bool[Array, ""]
+    going: Bool[Array, ""]
 
 
 def active_rows(
@@ -71,63 +79,54 @@ def active_rows(
         rows = beyond & free
         inverse = jnp.where(rows, 1 / jnp.where(free, K[:, 0], 1), 0)[None]
         return Active(rows, y > hi, inverse, ~jnp.any(beyond & ~free))
-    equal = hi <= lo
+    equal, index = hi <= lo, jnp.arange(m)
+    # In units of the row's own length, so that no row counts for more by its unit.
+    per_length = jax.lax.rsqrt(jnp.where(norms > 0, norms, 1))
 
-    def outside(carry):
-        beyond = jnp.maximum(lo - carry.q, carry.q - hi)
-        candidate = ~carry.rows & ~carry.given_up & (beyond > rounding)
-        # In units of the row's own length, so that no row counts for more by its unit.
-        return jnp.where(candidate, beyond * jax.lax.rsqrt(jnp.where(norms > 0, norms, 1)), -1)
-
-    def unfinished(carry):
-        return (carry.steps < 4 * m + 10) & ((carry.entering >= 0) | jnp.any(outside(carry) > 0))
+    def choose(q, rows, given_up):
+        """The row that is farthest outside, and whether there is one."""
+        beyond = (jnp.maximum(lo - q, q - hi) - rounding) * per_length
+        beyond = jnp.where(rows | given_up, -1, beyond)
+        return jnp.argmax(beyond).astype(jnp.int32), jnp.max(beyond) > 0
 
     def step(carry):
-        steps, M, q, rows, upper, given_up, entering, t = carry
-        fresh = entering < 0
-        i = jnp.where(fresh, jnp.argmax(outside(carry)), entering)
-        at_i = jnp.arange(m) == i
-        above = jnp.where(fresh, q[i] > hi[i], upper[i])
-        upper = jnp.where(at_i, above, upper)
-        t = jnp.where(fresh, 0, t)
-        sign = jnp.where(upper, -1, 1).astype(q.dtype)
-        column = M[:, i] * sign[i]
+        steps, M, q, rows, sign, bound, given_up, i, t, fresh, _ = carry
+        at_i = index == i
+        sign = jnp.where(at_i & fresh, jnp.where(q > hi, -1, 1).astype(q.dtype), sign)
+        bound = jnp.where(at_i & fresh, jnp.where(q > hi, hi, lo), bound)
+        own = _entry(jnp.column_stack([M, q, bound, sign, smallest]), at_i)
+        row, (q_i, bound_i, sign_i, smallest_i) = own[:m], own[m:]
         # The multiplier of i grows: rows that act lose theirs, until one of them has none left.
-        towards = sign * column
-        left = jnp.maximum(sign * (q + column * t), 0)
+        towards = sign * row * jnp.where(rows, -sign_i, sign_i)
         falls = rows & ~equal & (towards < 0)
+        left = jnp.maximum(sign * q + towards * t, 0)
         until = jnp.where(falls, t + left / jnp.where(falls, -towards, 1), jnp.inf)
-        j = jnp.argmin(until)
-        bound = jnp.where(above, hi[i], lo[i])
-        moves = M[i, i] > smallest[i]
-        enough = jnp.where(moves, sign[i] * (bound - q[i]) / jnp.where(moves, M[i, i], 1), jnp.inf)
-        enter = jnp.isfinite(enough) & (enough <= until[j])
-        stuck = ~enter & ~jnp.isfinite(until[j])
-        k = jnp.where(enter, i, j)
-        at_k = jnp.arange(m) == k
-        q_before = q - jnp.where(at_k & enter, bound, 0)
-        new_M, new_q = _exchange(M, q_before, k)
-        bound_k = jnp.where(upper[k], hi[k], lo[k])
-        new_q = new_q + jnp.where(at_k & ~enter, bound_k, 0)
-        return _Carry(
-            steps + 1,
-            jnp.where(stuck, M, new_M),
-            jnp.where(stuck, q, new_q),
-            jnp.where(at_k & ~stuck, enter, rows),
-            upper,
-            given_up | (at_i & stuck),
-            jnp.where(enter | stuck, -1, i).astype(entering.dtype),
-            until[j],
-        )
+        first = jnp.min(until)
+        pivot = _entry(row, at_i)
+        moves = pivot > smallest_i
+        enough = jnp.where(moves, sign_i * (bound_i - q_i) / jnp.where(moves, pivot, 1), jnp.inf)
+        enter = moves & (enough <= first)
+        stuck = ~enter & ~jnp.isfinite(first)
+        at_k = jnp.where(enter, at_i, index == jnp.argmin(until)) & ~stuck
+        new_M, new_q = _exchange(M, q - jnp.where(at_i & enter, bound, 0), rows, at_k)
+        new_q = new_q + jnp.where(at_k & ~enter, bound, 0)
+        rows = jnp.where(at_k, enter, rows)
+        given_up = given_up | (at_i & stuck)
+        fresh = enter | stuck
+        chosen, outside = choose(new_q, rows, given_up)
+        i, t, going = jnp.where(fresh, chosen, i), jnp.where(fresh, 0, first), ~fresh | outside
+        return _Carry(steps + 1, new_M, new_q, rows, sign, bound, given_up, i, t, fresh, going)
 
-    nothing, start = jnp.zeros(m, bool), jnp.zeros((), jnp.int32)
-    first = _Carry(start, K, y, nothing, nothing, nothing, start - 1, jnp.zeros((), y.dtype))
-    last = jax.lax.while_loop(unfinished, step, first)
+    nothing, zero = jnp.zeros(m, bool), jnp.zeros((), y.dtype)
+    i, outside = choose(y, nothing, nothing)
+    steps, fresh = jnp.zeros((), jnp.int32), jnp.ones((), bool)
+    start = _Carry(steps, K, y, nothing, jnp.ones_like(y), lo, nothing, i, zero, fresh, outside)
+    last = jax.lax.while_loop(lambda c: c.going & (c.steps < 4 * m + 10), step, start)
     among = last.rows[:, None] & last.rows[None, :]
     # Rows that meet in one point may miss each other by rounding, times how flat they meet.
     beyond = jnp.where(last.rows, -1, jnp.maximum(lo - last.q, last.q - hi))
-    feasible = ~unfinished(last) & jnp.all(beyond <= _SLACK * rounding)
-    return Active(last.rows, last.upper, jnp.where(among, last.M, 0), feasible)
+    feasible = ~last.going & jnp.all(beyond <= _SLACK * rounding)
+    return Active(last.rows, last.sign < 0, jnp.where(among, last.M, 0), feasible)
 
 
 def inverse_among(
@@ -139,24 +138,29 @@ def inverse_among(
 
     def step(k, carry):
         M, taken = carry
-        take = rows[k] & (M[k, k] > smallest[k])
-        new, _ = _exchange(M, jnp.zeros(m, M.dtype), k)
-        return jnp.where(take, new, M), taken.at[k].set(take)
+        at_k = jnp.arange(m) == k
+        take = at_k & rows & (jnp.diagonal(M) > smallest)
+        new, _ = _exchange(M, jnp.zeros(m, M.dtype), taken, take)
+        return new, taken | take
 
     M, taken = jax.lax.fori_loop(0, m, step, (K, jnp.zeros(m, bool)))
     return taken, jnp.where(taken[:, None] & taken[None, :], M, 0)
 
 
-def _exchange(M: Array, q: Array, k: Array) -> tuple[Array, Array]:
-    """z = q + M x with z_k and x_k exchanged (a principal pivot)."""
-    m = len(q)
-    at_k = jnp.arange(m) == k
-    pivot = M[k, k]
+def _exchange(M: Array, q: Array, rows: Array, at_k: Array) -> tuple[Array, Array]:
+    """z = q + M x with z_k and x_k exchanged (a principal pivot), for the one k, if any, at which `at_k` is true."""
+    picked = _entry(jnp.column_stack([M, q, rows.astype(q.dtype)]), at_k)
+    row, q_k, acts = picked[:-2], picked[-2], picked[-1] > 0
+    pivot = _entry(row, at_k)
     inverse = 1 / jnp.where(pivot == 0, 1, pivot)
-    row, column = M[k], M[:, k]
     across = jnp.where(at_k, inverse, -row * inverse)
-    down = jnp.where(at_k, 0, column)
-    new_M = jnp.where(at_k[:, None], across[None, :], jnp.where(at_k[None, :], 0, M))
-    new_M = new_M + down[:, None] * across[None, :]
-    new_q = jnp.where(at_k, 0, q) + jnp.where(at_k, -1, -down) * (q[k] * inverse)
-    return new_M, new_q
+    down = jnp.where(at_k, 0, jnp.where(rows == acts, row, -row))
+    of_k = at_k[:, None] | at_k[None, :]
+    new_M = jnp.where(at_k[:, None], across[None, :], jnp.where(of_k, 0, M))
+    new_q = jnp.where(at_k, -1, -down) * (q_k * inverse) + jnp.where(at_k, 0, q)
+    return new_M + down[:, None] * across[None, :], new_q
+
+
+def _entry(x: Array, at: Array) -> Array:
+    """The entry of x along its first axis where `at` is true; by a sum, which is quicker in a batch than a look-up."""
+    return jnp.sum(jnp.where(at.reshape(-1, *[1] * (x.ndim - 1)), x, 0), axis=0)

@@ -12,7 +12,6 @@ from jaxtyping import Array, Bool, Float
 from pnde.engines.jax import bounds as rows
 from pnde.engines.jax import laws
 from pnde.engines.jax.bounded_projection import project_along, project_within
-from pnde.engines.jax.retraction import retract
 from pnde.laws import Bounds, Constraint, Instant
 
 _ITERATIONS = 20
@@ -30,9 +29,9 @@ def enclose(
 ) -> Float[Array, " n"]:
     """The state on h = c and inside of the bounds, moved as little as possible in the metric.
 
-    First the state is retracted. If it is outside of a bound then, the law and the rows of the bounds are taken to
-    first order, and the nearest state that obeys both is found, until it does so without that: Newton's method with
-    the projection of `pnde.engines.jax.bounded_projection`. The last word belongs to the bounds: states that are
+    The law and the rows of the bounds are taken to first order, and the nearest state that obeys both is found, until
+    it obeys them without that: Newton's method, as in `pnde.engines.jax.retraction.retract`, with the projection of
+    `pnde.engines.jax.bounded_projection`. The last word belongs to the bounds: states that are
     bounded themselves are cut off there, so that a concentration is not even -1e-18, and the law is met by the others.
 
     The derivative is that of the state's projection on the rows that it was put back to.
@@ -42,8 +41,6 @@ def enclose(
 
 def _enclose(law, bounds, metric, method, u, at, c):
     """The state, and the rows that it was put back to."""
-    if law is not None:
-        u = retract(law, metric, method, u, at, c)
     eps = jnp.finfo(u.dtype).eps
     low, high = (jnp.asarray(end, u.dtype) for end in bounds.box(u.shape[0]))
     lower, upper = _aims(bounds, u, at)
@@ -64,7 +61,7 @@ def _enclose(law, bounds, metric, method, u, at, c):
 
     def unfinished(carry):
         i, _, outside, off, better, _ = carry
-        return ((outside > 0) | ((off > 0) & (i > 0))) & better & (i < _ITERATIONS)
+        return ((outside > 0) | (off > 0)) & better & (i < _ITERATIONS)
 
     def newton(carry):
         i, u, outside, off, _, pushed = carry

@@ -271,10 +271,13 @@ def _within_bounds(model, dynamics, settings, solution, at, c):
     """The solution with the status of one whose bounds cannot be kept, or are not."""
     law, bounds, method = dynamics.law, dynamics.bounds, model.config.projection.method
 
+    retracts = settings.retract != "never"
+    moves = any(part.rows.moves for part in bounds.parts) or (law is not None and law.moves)
+
     def fails(at, u):
-        kept = can_be_kept(law, bounds, model.metric, method, u, at)
-        if settings.retract != "never":
-            kept = kept & is_inside(bounds, u, at)
+        kept = is_inside(bounds, u, at) if retracts else jnp.ones((), bool)
+        if moves or not retracts:  # else a state at rest keeps them all
+            kept = kept & can_be_kept(law, bounds, model.metric, method, u, at)
         return jnp.all(jnp.isfinite(u)) & ~kept
 
     failed = jnp.any(in_portions(fails, at, solution.u))
