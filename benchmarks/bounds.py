@@ -1,22 +1,27 @@
 """Velocities within bounds: against a reference solver, and what they cost in a step of training.
 
-    python benchmarks/bounds.py problems        # 10,000 random problems; needs quadprog
-    python benchmarks/bounds.py cost            # steps of training with 0, 2, 8 and 28 bounds
+python benchmarks/bounds.py problems        # 10,000 random problems; needs quadprog
+python benchmarks/bounds.py cost            # steps of training with 0, 2, 8 and 28 bounds, at the paper's size
+python benchmarks/bounds.py cost 2 64       # likewise, of another network
 """
 
 import sys
 import time
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import pnde
+from pnde.engines import get
 from pnde.engines.jax.bounded_projection import project_within
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.structures.dense import DenseJacobian
+from pnde.models import initial_weights
+from pnde.runs.new_model import new_model
+from pnde.systems import law_for
 
 # Smaller problems are filled up with rows of zeros, so that a few programs serve all.
+COUNTS = (0, 2, 8, 28)
 SIZES, EQUALITIES, INEQUALITIES = (4, 12, 24), 20, 12
 
 
@@ -109,12 +114,48 @@ def random_problems(count=10_000, seed=0):
                         continue
                     worst, differ = max(worst, difference), differ + (difference > 1e-10)
     print(f"{9 * (count // 9 + 1)} problems: differ from quadprog by at most {worst:.1e}")
-    print(f"{differ} by more than 1e-10; rows outside by at most {outside:.1e}, law off by {off:.1e}")
+    print(
+        f"{differ} by more than 1e-10; rows outside by at most {outside:.1e}, law off by {off:.1e}"
+    )
     print(f"said to contradict: {contradict}; refused by quadprog: {refused}")
     return worst
 
 
+def step_costs(layers=10, width=512, steps=8):
+    """Seconds of a step of training the 14-bus grid, with so many of its states kept within those of the data."""
+    data = pnde.systems.ieee14().simulate(trajectories=60)
+    settings = {"layers": layers, "width": width, "epochs": 1, "engine": "jax"}
+    config = pnde.Config.make(pnde.Config.preset("grid", "paper"), **settings)
+    data = pnde.split_data(data, 50, 5, 5)
+    states = [str(name) for name in data["state"].values]
+    low, high = (getattr(data["u"], end)(("trajectory", "time")).values for end in ("min", "max"))
+    law, engine, best = law_for(data, None), get("jax"), {}
+    trainings = {}
+    for count in COUNTS:
+        # Sources first: loads follow, and the slack stands still.
+        names = np.argsort(low - high)[:count]
+        given = law
+        if count:
+            bounded = [states[k] for k in names]
+            given = law & pnde.Bounded(bounded, lower=low[names], upper=high[names])
+        model, batches = new_model(engine, data, given, config, None, None, None)
+        weights = initial_weights(model, 1)
+        trainings[count] = engine.start(model, batches.train, batches.valid, weights)
+        best[count] = np.inf
+        for _ in range(3):
+            trainings[count].step(0, 1e-4)
+    for k in range(steps):
+        for count, training in trainings.items():
+            began = time.perf_counter()
+            training.step(k % len(batches.train), 1e-4)
+            best[count] = min(best[count], time.perf_counter() - began)
+    for count in COUNTS:
+        ratio = best[count] / best[0]
+        print(f"{layers} × {width}, {count} bounds: {best[count]:.3f} s, {ratio:.2f} times")
+
+
 if __name__ == "__main__":
     began = time.perf_counter()
-    {"problems": random_problems}[sys.argv[1]]()
+    what, *sizes = sys.argv[1:]
+    {"problems": random_problems, "cost": step_costs}[what](*map(int, sizes))
     print(f"{time.perf_counter() - began:.0f} s")

@@ -137,6 +137,10 @@ class Bounded(Inequality):
         margin: Any = 0.0,
     ):
         self._bounded = as_names(names)
+        if not self._bounded:
+            raise ConstraintError(
+                "a Bounded names no state; give the names of those that are bounded"
+            )
         super().__init__(
             self._unbound, lower=lower, upper=upper, margin=margin, names=self._bounded
         )
