@@ -198,6 +198,8 @@ def evaluate(runs: dict[str, Run], folder: Path, system: System | None) -> pd.Da
     write_bytes(folder / "table.csv", results.to_csv().encode())
     with plot.style():
         figures = {"errors": plot.errors(forecasts)}
+        if any("margin" in forecast for forecast in forecasts.values()):
+            figures["margins"] = plot.margins(forecasts)
         if system is not None:
             figures |= plot.system(system, truth, forecasts)
         else:

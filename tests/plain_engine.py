@@ -51,7 +51,7 @@ class PlainEngine:
     def status(self):
         return {"numpy": np.__version__}
 
-    def check(self, config):
+    def check(self, config, bounds=None):
         pass
 
     def law(self, constraint, u, at):

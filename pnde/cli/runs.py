@@ -125,6 +125,8 @@ def plot(
     output.mkdir(parents=True, exist_ok=True)
     with draw.style():
         save(draw.errors(forecasts), output / "errors.png")
+        if any("margin" in forecast for forecast in forecasts.values()):
+            save(draw.margins(forecasts), output / "margins.png")
         if truth.sizes["state"] > 1:
             save(draw.phase(truth, forecasts), output / "phase.png")
         if "w" in truth:

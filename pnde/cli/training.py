@@ -45,6 +45,18 @@ if TYPE_CHECKING:
 @click.option("--order", type=click.Choice(["1", "2"]), help="2 if the states are (q, dq/dt)")
 @click.option("--n", type=int, help="bobs of a pendulum; short for -p n=N")
 @parameter_option
+@click.option(
+    "--voltage-band",
+    nargs=2,
+    type=float,
+    metavar="LOW HIGH",
+    help="p.u., of the loads of a power grid, kept by a pnde; short for -p voltage_band=[LOW,HIGH]",
+)
+@click.option(
+    "--angle-limit",
+    type=float,
+    help="degrees, across the branches of a power grid; short for -p angle_limit=X",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; runs/SOURCE-PRESET")
 @click.option("--progress/--no-progress", default=True)
 def train(
@@ -60,6 +72,8 @@ def train(
     output: Path | None,
     progress: bool,
     tolerance: float | None,
+    voltage_band: tuple[float, float] | None,
+    angle_limit: float | None,
     **reading: Any,
 ) -> None:
     """Train models on a built-in system or a data file SOURCE, evaluate them on unseen trajectories and draw them."""
@@ -80,6 +94,8 @@ def train(
             f"the systems are {', '.join(names)}"
         )
     values = parameters_of(parameters) | ({} if n is None else {"n": n})
+    values |= {} if voltage_band is None else {"voltage_band": list(voltage_band)}
+    values |= {} if angle_limit is None else {"angle_limit": angle_limit}
     system = system_for(source, values)
     kind = "data" if system is None else source
     if isinstance(system, systems.power_grid):

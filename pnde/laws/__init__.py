@@ -4,6 +4,7 @@ from pnde.laws.bounds import Bounds
 from pnde.laws.conditions import UNDRIVEN, Conditions
 from pnde.laws.conserved import Conserved, as_constraint
 from pnde.laws.constraint import Constraint, Stacked
+from pnde.laws.grid_limits import AngleLimit, VoltageBand
 from pnde.laws.holonomic import Holonomic
 from pnde.laws.inequality import Bounded, Inequality, Joined, split_laws
 from pnde.laws.instant import Instant
@@ -13,6 +14,7 @@ from pnde.laws.rods import Rods, RodsStructure
 
 __all__ = [
     "UNDRIVEN",
+    "AngleLimit",
     "Bounded",
     "Bounds",
     "Conditions",
@@ -29,6 +31,7 @@ __all__ = [
     "Rods",
     "RodsStructure",
     "Stacked",
+    "VoltageBand",
     "as_constraint",
     "split_laws",
 ]

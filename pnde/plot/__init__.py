@@ -9,6 +9,7 @@ from ._check import check
 from ._errors import errors
 from ._grid import active_power, diagram, voltage
 from ._history import history
+from ._margins import margins
 from ._mechanics import mechanics
 from ._phase import phase
 from ._saving import save
@@ -23,6 +24,7 @@ __all__ = [
     "diagram",
     "errors",
     "history",
+    "margins",
     "mechanics",
     "phase",
     "save",

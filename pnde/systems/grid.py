@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from pnde.grids.modes import growth_rate
 from pnde.grids.operation_point import complete, operation_point
 from pnde.grids.read import read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, normal_form
-from pnde.laws import Instant, PowerBalance
+from pnde.laws import AngleLimit, Instant, PowerBalance, VoltageBand
 from pnde.systems.base import Driving, System, Variant
 
 logger = logging.getLogger("pnde")
@@ -51,6 +51,9 @@ class PowerGrid(System):
     - `driven`: numbers or names of the load buses whose demand is an input, or ``"all"``; see
         `pnde.laws.PowerBalance`. Random profiles have one ramp over 2 to 10 s and one step each, up to
         `swing` times the demand, of all driven loads at the same times and with their own sizes.
+    - `voltage_band`: from and to which magnitude, p.u., the voltages of the loads of its models stay; see
+        `pnde.laws.VoltageBand`. `angle_limit`: within how many degrees the angles across their branches; see
+        `pnde.laws.AngleLimit`. The truth has neither.
     - `reactive_limits`: whether sources beyond their reactive limits get the limit as set-point; see
         `pnde.grids.load_flow`.
 
@@ -74,6 +77,8 @@ class PowerGrid(System):
         reactive_limits: bool = False,
         driven: Iterable[int | str] | str | None = None,
         swing: float = 0.2,
+        voltage_band: Sequence[float] | None = None,
+        angle_limit: float | None = None,
     ):
         tables = isinstance(grid, Mapping) and "buses" in grid
         given: Grid = Grid.from_dict(grid) if tables else read_grid(grid)
@@ -92,6 +97,7 @@ class PowerGrid(System):
         self.sources = normal_form(self.grid, eta=eta, alpha=alpha, kappa=kappa)
         self.swing = swing
         self._drive_loads(driven)
+        self._limit(voltage_band, angle_limit)
         self.states = self.grid.state_names
         self.units = ("p.u.",) * len(self.states)
         n, loads, slack = self.grid.size, self.grid.loads, self.grid.slack
@@ -121,6 +127,24 @@ class PowerGrid(System):
         self.constraint = PowerBalance(self.grid, np.asarray(at, int))
         self.inputs = self.constraint.inputs
         self.input_units = ("MW",) * len(at) + ("Mvar",) * len(at)
+
+    def _limit(self, band: Sequence[float] | None, angle: float | None) -> None:
+        self._limits: dict[str, Any] = {}
+        self.inequalities = ()
+        if band is not None:
+            if np.shape(band) != (2,) or not all(isinstance(end, int | float) for end in band):
+                raise GridError(
+                    f"a voltage band is two voltages in p.u., such as [0.9, 1.1]; not {str(band)[:60]}"
+                )
+            self.inequalities += (VoltageBand(self.grid, *band),)
+            self._limits["voltage_band"] = [float(end) for end in band]
+        if angle is not None:
+            if not isinstance(angle, int | float):
+                raise GridError(
+                    f"an angle limit is a number of degrees, such as 30; not {str(angle)[:60]}"
+                )
+            self.inequalities += (AngleLimit(self.grid, angle),)
+            self._limits["angle_limit"] = float(angle)
 
     def _mention(self, flow: LoadFlow, rest: np.ndarray) -> None:
         """Say what a user would not expect of this grid's rest."""
@@ -159,7 +183,7 @@ class PowerGrid(System):
         if self.inputs:
             driven = self.grid.buses.number[self.constraint.driven].tolist()
             own |= {"driven": driven, "swing": self.swing}
-        return {"grid": self.grid.to_dict(), **own}
+        return {"grid": self.grid.to_dict(), **own, **self._limits}
 
     def rhs(self, u: Any, at: Instant) -> Any:
         xp = u.__array_namespace__()
@@ -318,10 +342,20 @@ class IEEE14(PowerGrid):
         forced: Iterable[int | str] | None = None,
         driven: Iterable[int | str] | str | None = None,
         swing: float = 0.2,
+        voltage_band: Sequence[float] | None = None,
+        angle_limit: float | None = None,
     ):
         driven = self._usually_driven if driven is None else driven
         super().__init__(
-            ieee14(self._published), eta, alpha, kappa, forced, driven=driven, swing=swing
+            ieee14(self._published),
+            eta,
+            alpha,
+            kappa,
+            forced,
+            driven=driven,
+            swing=swing,
+            voltage_band=voltage_band,
+            angle_limit=angle_limit,
         )
 
     @property

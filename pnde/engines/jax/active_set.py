@@ -79,7 +79,7 @@ def active_rows(
         rows = beyond & free
         inverse = jnp.where(rows, 1 / jnp.where(free, K[:, 0], 1), 0)[None]
         return Active(rows, y > hi, inverse, ~jnp.any(beyond & ~free))
-    equal, index = hi <= lo, jnp.arange(m)
+    equal, index = hi <= lo, jnp.arange(m, dtype=jnp.int32)
     # In units of the row's own length, so that no row counts for more by its unit.
     per_length = jax.lax.rsqrt(jnp.where(norms > 0, norms, 1))
 
@@ -107,7 +107,7 @@ def active_rows(
         enough = jnp.where(moves, sign_i * (bound_i - q_i) / jnp.where(moves, pivot, 1), jnp.inf)
         enter = moves & (enough <= first)
         stuck = ~enter & ~jnp.isfinite(first)
-        at_k = jnp.where(enter, at_i, index == jnp.argmin(until)) & ~stuck
+        at_k = jnp.where(enter, at_i, index == jnp.argmin(until).astype(jnp.int32)) & ~stuck
         new_M, new_q = _exchange(M, q - jnp.where(at_i & enter, bound, 0), rows, at_k)
         new_q = new_q + jnp.where(at_k & ~enter, bound, 0)
         rows = jnp.where(at_k, enter, rows)
@@ -138,12 +138,12 @@ def inverse_among(
 
     def step(k, carry):
         M, taken = carry
-        at_k = jnp.arange(m) == k
+        at_k = jnp.arange(m, dtype=jnp.int32) == k
         take = at_k & rows & (jnp.diagonal(M) > smallest)
         new, _ = _exchange(M, jnp.zeros(m, M.dtype), taken, take)
         return new, taken | take
 
-    M, taken = jax.lax.fori_loop(0, m, step, (K, jnp.zeros(m, bool)))
+    M, taken = jax.lax.fori_loop(jnp.int32(0), jnp.int32(m), step, (K, jnp.zeros(m, bool)))
     return taken, jnp.where(taken[:, None] & taken[None, :], M, 0)
 
 

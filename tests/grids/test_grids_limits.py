@@ -1,0 +1,73 @@
+"""Limits of grids: their rows, what is refused, and that the data of a grid bring them along."""
+
+import jax
+import numpy as np
+import pytest
+
+import pnde
+from pnde.errors import GridError
+from pnde.laws import AngleLimit, Instant, VoltageBand
+from pnde.systems import inequalities_for, law_for
+
+pytestmark = pytest.mark.usefixtures("light_compilation")
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return pnde.grids.ieee14()
+
+
+def test_voltage_band(grid):
+    band = VoltageBand(grid, 0.9, 1.1, margin=0.01).bind(grid.state_names)
+    rng = np.random.default_rng(0)
+    voltage = rng.uniform(0.8, 1.2, 14) * np.exp(1j * rng.uniform(-3, 3, 14))
+    u = grid.state(voltage)
+    h = band.rows.value(u, Instant(0.0))
+    np.testing.assert_allclose(h, np.abs(voltage)[grid.loads])
+    assert band.rows.names[0] == f"|v| at {grid.bus_label(grid.loads[0])}"
+    with jax.enable_x64(True):
+        slopes = jax.jacrev(lambda u: band.rows.value(u, Instant(0.0)))(u)
+    np.testing.assert_allclose(band.rows.jacobian_value(u, Instant(0.0)), slopes, atol=1e-14)
+    np.testing.assert_array_equal(band.limits(len(h))[0], 0.91)
+
+
+def test_angle_limit(grid):
+    limit = AngleLimit(grid, 30).bind(grid.state_names)
+    angles = np.random.default_rng(1).uniform(-80, 80, 14)
+    u = grid.state(1.05 * np.exp(1j * np.deg2rad(angles)))
+    h = limit.rows.value(u, Instant(0.0))
+    i, j = (
+        np.array([int(name.split()[1].split("–")[k]) for name in limit.rows.names]) for k in (0, 1)
+    )
+    number = {n: k for k, n in enumerate(grid.buses.number)}
+    expected = [angles[number[a]] - angles[number[b]] for a, b in zip(i, j, strict=True)]
+    expected = (np.array(expected) + 180) % 360 - 180
+    np.testing.assert_allclose(h, expected, atol=1e-10)
+    assert len(h) == 20
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"voltage_band": [1.1, 0.9]}, "not from 1.1 to 0.9"),
+        ({"voltage_band": 0.9}, "two voltages in p.u., such as .0.9, 1.1.; not 0.9"),
+        ({"voltage_band": ["a", "b"]}, "two voltages in p.u."),
+        ({"angle_limit": 200}, "between 0 and 180 degrees, such as 30; not at 200"),
+        ({"angle_limit": "30"}, "a number of degrees"),
+    ],
+)
+def test_refused(limits, said):
+    with pytest.raises(GridError, match=said):
+        pnde.systems.ieee14(**limits)
+
+
+def test_data_of_a_grid_bring_its_limits():
+    system = pnde.systems.ieee14(voltage_band=[0.9, 1.1], angle_limit=40)
+    data = system.simulate(trajectories=2, t_end=0.2, dt=0.1)
+    labels = [part.label for part in inequalities_for(data, None)]
+    assert labels == ["voltage band", "angle limit"]
+    assert law_for(data, None).label == system.constraint.label
+    own = pnde.Bounded("u_1", lower=0) if "u_1" in system.states else None
+    given = own or pnde.Bounded(system.states[0], lower=0)
+    assert len(inequalities_for(data, given)) == 1
+    assert law_for(data, given).label == system.constraint.label
