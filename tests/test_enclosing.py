@@ -74,20 +74,22 @@ def curved():
 
 def test_curved_rows_that_move():
     rng = np.random.default_rng(1)
-    u, t, c = rng.normal(size=(300, 3)), rng.uniform(0, 1, 300), np.ones((300, 1))
-    u[:, 0] += np.sign(u[:, 0])  # the law is met by a c that is not far
+    t, c, angle = rng.uniform(0, 1, 300), np.ones((300, 1)), rng.uniform(-1, 1, 300)
+    reach = np.sqrt(1 + t) * rng.uniform(0.8, 1.0, 300)
+    u = np.stack([reach * np.cos(angle), reach * np.sin(angle), (1 - t) / reach], axis=1)
+    u[:, 2] /= np.cos(angle)
+    u += 0.1 * rng.normal(size=u.shape)
     out = np.asarray(jax.jit(jax.vmap(curved()))(u, t, c))
     h = out[:, 0] ** 2 + out[:, 1] ** 2 - t
     off = np.abs(out[:, 0] * out[:, 2] + t - 1)
-    met = off < 1e-12
-    assert met.mean() > 0.99
-    assert h[met].max() <= 1.0 and (h[met] > 1 - 1e-12).any()
+    assert off.max() < 1e-14
+    assert h.max() <= 1.0 and (h > 1 - 1e-12).any()
 
 
 def test_derivative():
     """Of a state near the bound, along all of its arguments, against differences."""
     u, t, c = np.array([1.1, 0.6, 0.4]), 0.5, np.array([1.0])
-    start = curved()(u, t, c)  # on both, so that the derivative is exact
+    start = np.asarray(jax.jit(curved())(u, t, c))  # on both, so that the derivative is exact
     rng = np.random.default_rng(2)
     du, dt, dc = rng.normal(size=3), 0.7, rng.normal(size=1)
     du = du + start * np.array([2.0, 2.0, 0.0])  # outwards

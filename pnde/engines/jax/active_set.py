@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 # Rows that are outside by so many roundings contradict one another.
 _SLACK = 1e4
@@ -35,22 +36,22 @@ class Active(NamedTuple):
 
 
 class _Carry(NamedTuple):
-    """The exchange between (y, λ) so far: z = q + M x, where x holds λ of rows that do not act, and y less the `bound`
-    of those that do; z the other one of each pair. M is symmetric, but for a sign between the two kinds of rows.
+    """The exchange between (y, λ) so far: z = q + M x, where x holds λ of rows that do not act, and y less the bound of
+    those that do; z the other one of each pair. M is symmetric, but for a sign between the two kinds of rows.
 
+    - `steps`: of all problems together.
     - `sign`: of the multipliers of the rows that act, and of that which enters: -1 for the upper bound.
     - `entering`: the row that is taken in, whose multiplier is `t` so far; `fresh` if it has only been chosen.
     - `going`: whether there is such a row.
     """
 
-    steps: Int[Array, ""]
+    steps: Array
     M: Float[Array, "m m"]
     q: Float[Array, " m"]
     rows: Bool[Array, " m"]
     sign: Float[Array, " m"]
-    bound: Float[Array, " m"]
     given_up: Bool[Array, " m"]
-    entering: Int[Array, ""]
+    entering: Bool[Array, " m"]
     t: Float[Array, ""]
     fresh: Bool[Array, ""]
     going: Bool[Array, ""]
@@ -87,41 +88,46 @@ def active_rows(
         """The row that is farthest outside, and whether there is one."""
         beyond = (jnp.maximum(lo - q, q - hi) - rounding) * per_length
         beyond = jnp.where(rows | given_up, -1, beyond)
-        return jnp.argmax(beyond).astype(jnp.int32), jnp.max(beyond) > 0
+        return index == jnp.argmax(beyond).astype(jnp.int32), jnp.max(beyond) > 0
 
     def step(carry):
-        steps, M, q, rows, sign, bound, given_up, i, t, fresh, _ = carry
-        at_i = index == i
-        sign = jnp.where(at_i & fresh, jnp.where(q > hi, -1, 1).astype(q.dtype), sign)
-        bound = jnp.where(at_i & fresh, jnp.where(q > hi, hi, lo), bound)
-        own = _entry(jnp.column_stack([M, q, bound, sign, smallest]), at_i)
-        row, (q_i, bound_i, sign_i, smallest_i) = own[:m], own[m:]
+        # A problem that is solved waits for the others of its batch: no row is exchanged then.
+        steps, M, q, rows, sign, given_up, at_i, t, fresh, going = carry
+        taken_up = at_i & fresh & going
+        sign = jnp.where(taken_up, jnp.where(q > hi, -1, 1).astype(q.dtype), sign)
+        bound = jnp.where(sign < 0, hi, lo)
+        own = _entry(jnp.column_stack([M, q, bound, sign, smallest, jnp.diagonal(M)]), at_i)
+        row, (q_i, bound_i, sign_i, smallest_i, pivot) = own[:m], own[m:]
         # The multiplier of i grows: rows that act lose theirs, until one of them has none left.
         towards = sign * row * jnp.where(rows, -sign_i, sign_i)
         falls = rows & ~equal & (towards < 0)
         left = jnp.maximum(sign * q + towards * t, 0)
         until = jnp.where(falls, t + left / jnp.where(falls, -towards, 1), jnp.inf)
         first = jnp.min(until)
-        pivot = _entry(row, at_i)
         moves = pivot > smallest_i
         enough = jnp.where(moves, sign_i * (bound_i - q_i) / jnp.where(moves, pivot, 1), jnp.inf)
         enter = moves & (enough <= first)
         stuck = ~enter & ~jnp.isfinite(first)
-        at_k = jnp.where(enter, at_i, index == jnp.argmin(until).astype(jnp.int32)) & ~stuck
-        new_M, new_q = _exchange(M, q - jnp.where(at_i & enter, bound, 0), rows, at_k)
-        new_q = new_q + jnp.where(at_k & ~enter, bound, 0)
+        leaving = index == jnp.argmin(until).astype(jnp.int32)
+        at_k = jnp.where(enter, at_i, leaving) & ~stuck & going
+        M, q = _exchange(M, q - jnp.where(at_k & enter, bound, 0), rows, at_k)
+        q = q + jnp.where(at_k & ~enter, bound, 0)
         rows = jnp.where(at_k, enter, rows)
-        given_up = given_up | (at_i & stuck)
+        given_up = given_up | (at_i & stuck & going)
         fresh = enter | stuck
-        chosen, outside = choose(new_q, rows, given_up)
-        i, t, going = jnp.where(fresh, chosen, i), jnp.where(fresh, 0, first), ~fresh | outside
-        return _Carry(steps + 1, new_M, new_q, rows, sign, bound, given_up, i, t, fresh, going)
+        chosen, outside = choose(q, rows, given_up)
+        at_i, t = jnp.where(fresh, chosen, at_i), jnp.where(fresh, 0, first)
+        going = going & (~fresh | outside)
+        return _Carry(steps + 1, M, q, rows, sign, given_up, at_i, t, fresh, going)
+
+    def unfinished(carry):
+        return eqxi.unvmap_any(carry.going) & (carry.steps < 4 * m + 10)
 
     nothing, zero = jnp.zeros(m, bool), jnp.zeros((), y.dtype)
-    i, outside = choose(y, nothing, nothing)
+    at_i, outside = choose(y, nothing, nothing)
     steps, fresh = jnp.zeros((), jnp.int32), jnp.ones((), bool)
-    start = _Carry(steps, K, y, nothing, jnp.ones_like(y), lo, nothing, i, zero, fresh, outside)
-    last = jax.lax.while_loop(lambda c: c.going & (c.steps < 4 * m + 10), step, start)
+    start = _Carry(steps, K, y, nothing, jnp.ones_like(y), nothing, at_i, zero, fresh, outside)
+    last = jax.lax.while_loop(unfinished, step, start)
     among = last.rows[:, None] & last.rows[None, :]
     # Rows that meet in one point may miss each other by rounding, times how flat they meet.
     beyond = jnp.where(last.rows, -1, jnp.maximum(lo - last.q, last.q - hi))

@@ -46,25 +46,23 @@ def _enclose(law, bounds, metric, method, u, at, c):
     lower, upper = _aims(bounds, u, at)
 
     def miss(u):
-        """How far outside, and how far off the law beyond rounding."""
+        """How far outside, or off the law beyond rounding, relative to the sizes of both."""
         h = rows.value(bounds, u, at)
-        outside = jnp.maximum(
-            jnp.max(jnp.asarray(bounds.lower, u.dtype) - h),
-            jnp.max(h - jnp.asarray(bounds.upper, u.dtype)),
-        )
+        ends = (jnp.asarray(end, u.dtype) for end in (bounds.lower, bounds.upper, bounds.scale))
+        below, above, scale = ends
+        outside = jnp.maximum(jnp.max(jnp.maximum(below - h, h - above) / scale), 0)
         if law is None:
-            return jnp.maximum(outside, 0), jnp.zeros((), u.dtype)
+            return outside
+        size = jnp.max(jnp.abs(c)) + jnp.max(jnp.abs(laws.jacobian(law, u, at).apply(u)))
         off = jnp.max(jnp.abs(laws.value(law, u, at) - c))
-        G = laws.jacobian(law, u, at)
-        rounding = 2 * eps * (jnp.max(jnp.abs(c)) + jnp.max(jnp.abs(G.apply(u))))
-        return jnp.maximum(outside, 0), jnp.where(off <= rounding, 0, off)
+        return outside + jnp.where(off <= 2 * eps * size, 0, off / size)
 
     def unfinished(carry):
-        i, _, outside, off, better, _ = carry
-        return ((outside > 0) | (off > 0)) & better & (i < _ITERATIONS)
+        i, _, size, better, _ = carry
+        return (size > 0) & better & (i < _ITERATIONS)
 
     def newton(carry):
-        i, u, outside, off, _, pushed = carry
+        i, u, size, _, pushed = carry
         h = rows.value(bounds, u, at)
         G = g = None
         if law is not None:
@@ -72,15 +70,15 @@ def _enclose(law, bounds, metric, method, u, at, c):
         A, W = rows.jacobian(bounds, u, at), laws.inverse_metric(metric, u)
         found = project_within(G, A, jnp.zeros_like(u), g, lower - h, upper - h, W, method)
         new = jnp.clip(u + found.p, low, high)
-        outside_new, off_new = miss(new)
-        better = (outside_new < outside) | ((outside_new == outside) & (off_new < off))
+        size_new = miss(new)
+        better = size_new < size  # false for NaN too
         keep = partial(jnp.where, better)
         pushed = jnp.where(better, pushed | found.active, pushed)
-        return i + 1, keep(new, u), keep(outside_new, outside), keep(off_new, off), better, pushed
+        return i + 1, keep(new, u), keep(size_new, size), better, pushed
 
     start = jnp.zeros((), jnp.int32)
-    carry = (start, u, *miss(u), jnp.ones((), bool), jnp.zeros(len(bounds.lower), bool))
-    _, u, _, _, _, pushed = jax.lax.while_loop(unfinished, newton, carry)
+    carry = (start, u, miss(u), jnp.ones((), bool), jnp.zeros(len(bounds.lower), bool))
+    _, u, _, _, pushed = jax.lax.while_loop(unfinished, newton, carry)
     return jnp.where(u < low, low, jnp.where(u > high, high, u)), pushed
 
 

@@ -49,9 +49,11 @@ def solve_together(
     size: int = 0,
     retraction: Retraction | None = None,
     spread: np.ndarray | None = None,
+    large_field: bool = False,
 ) -> Solution:
     """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for `slots` of them, rejected ones
-    included, of `size` bytes each. The status is `MAX_STEPS` where they did not suffice.
+    included, of `size` bytes each; those of a `large_field` are not written out, for its program would be compiled for
+    each. The status is `MAX_STEPS` where they did not suffice.
 
     With `slots` of `None` there are as many steps as the settings allow, and no derivative. That compiles in less than
     half of the time that diffrax's loop takes.
@@ -100,7 +102,7 @@ def solve_together(
             lambda carry: (carry[0] < end) & (carry[-1] < settings.max_steps), attempt, carry
         )
     else:
-        written_out = slots <= (_UNROLLED_LARGE if size > _LARGE else _UNROLLED)
+        written_out = slots <= (_UNROLLED_LARGE if size > _LARGE else _UNROLLED) and not large_field
         carry, _ = jax.lax.scan(slot, carry, None, length=slots, unroll=slots if written_out else 1)
     reached, _, _, _, _, saved, steps = carry
     if retraction is not None and settings.retract != "never":

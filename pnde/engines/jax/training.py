@@ -91,6 +91,7 @@ def batch_loss(
                 size,
                 dynamics.retraction,
                 model.std,
+                large_field=dynamics.bounds is not None,
             )
         # The errors of a training are larger than what a kink adds.
         return dynamics.solve(u0, grid, args, settings, stop_at_kinks=False, spread=model.std)[0]
