@@ -29,7 +29,7 @@ def fit(t, u):
     return np.exp(best.x[:4]), np.exp(np.sqrt(np.mean(best.fun**2)))
 
 
-def main(folder=Path(), epochs=200, methods=("nde", "pnde")):
+def main(folder=Path(), epochs=200, methods=("nde", "pnde", "bounded")):
     data = pnde.open_data(Path(__file__).with_name("lynx_hare.csv"))
     u = data["u"].values[0]
     (a, b, c, d), off = fit(data["time"].values, u)
@@ -43,16 +43,17 @@ def main(folder=Path(), epochs=200, methods=("nde", "pnde")):
     report = pnde.check(data, conserved)
     print(pnde.metrics.deviation_table(report).to_string(float_format="{:.3f}".format))
     split = pnde.split_data(data, 0.62, 0.19, 0.19)  # 13 years train, 4 validate, 4 test
+    alive = pnde.Bounded(["hares", "lynx"], lower=0)  # knows nothing else
     forecasts = {}
     for method in methods:
-        run = pnde.train(split, conserved, method=method, epochs=epochs, progress=False, **SMALL)
+        law, kind = (alive, "pnde") if method == "bounded" else (conserved, method)
+        run = pnde.train(split, law, method=kind, epochs=epochs, progress=False, **SMALL)
+        label = "bounded" if method == "bounded" else run.label
         ratio = run.rollout(split)["u"].values / split["u"].values
         for name, part in zip(split["split"].values, ratio, strict=True):
             off = np.exp(np.sqrt(np.nanmean(np.log(part[part > 0]) ** 2)))
-            print(
-                f"{run.label}, {name}: off by a factor of {off:.2f}, {np.sum(part <= 0)} negative"
-            )
-        forecasts[run.label] = run.rollout(u[:1], t_end=1940.0, dt=0.1)
+            print(f"{label}, {name}: off by a factor of {off:.2f}, {np.sum(part < 0)} negative")
+        forecasts[label] = run.rollout(u[:1], t_end=1940.0, dt=0.1)
     pnde.plot.phase(data, forecasts)[0].figure.savefig(folder / "lynx-hare.png")
     pnde.plot.check(report)[0].figure.savefig(folder / "lynx-hare-law.png")
 
