@@ -9,8 +9,6 @@ from pnde.errors import ConfigError, ConstraintError, DataError, RunError
 from pnde.models import initial_weights
 from pnde.runs.new_model import new_model
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 MASS = pnde.Linear([[1, 1, 1]], 1.0, names=["mass"])
 POSITIVE = pnde.Bounded(["A", "B", "C"], lower=0)
 SMALL = {"width": 8, "epochs": 3, "learning_rate": 1e-2, "progress": False}

@@ -11,7 +11,7 @@ from pnde.engines.jax.bounded_projection import project_along, project_within
 from pnde.engines.jax.structures.bounded import Selection
 from pnde.engines.jax.structures.dense import DenseJacobian
 
-pytestmark = pytest.mark.usefixtures("strict", "light_compilation")
+pytestmark = pytest.mark.usefixtures("strict")
 
 N, R, M, COUNT = 6, 2, 5, 400
 

@@ -11,7 +11,7 @@ import pnde
 from pnde.engines.jax.enclosing import enclose, is_inside
 from pnde.laws import Bounds, Constraint, Instant, Linear
 
-pytestmark = pytest.mark.usefixtures("strict", "light_compilation")
+pytestmark = pytest.mark.usefixtures("strict")
 
 STATES = ("a", "b", "c")
 MASS = Linear([[1.0, 1.0, 1.0]], 1.0, names="mass", states=STATES)

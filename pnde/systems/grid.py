@@ -20,13 +20,14 @@ from pnde.grids.modes import growth_rate
 from pnde.grids.operation_point import complete, operation_point
 from pnde.grids.read import read_grid
 from pnde.grids.sources import ALPHA, ETA, KAPPA, normal_form
-from pnde.laws import AngleLimit, Instant, PowerBalance, VoltageBand
-from pnde.systems.base import Driving, System, Variant
+from pnde.laws import Instant, PowerBalance
+from pnde.systems.base import Driving, Variant
+from pnde.systems.limited_grid import LimitedGrid
 
 logger = logging.getLogger("pnde")
 
 
-class PowerGrid(System):
+class PowerGrid(LimitedGrid):
     """Transients of a grid after a disturbance: dVOC sources move, loads draw what they draw.
 
     The state is ``[Re v_1 … Re v_N, Im v_1 … Im v_N]``, p.u. The sources follow their normal form
@@ -53,7 +54,7 @@ class PowerGrid(System):
         `swing` times the demand, of all driven loads at the same times and with their own sizes.
     - `voltage_band`: from and to which magnitude, p.u., the voltages of the loads of its models stay; see
         `pnde.laws.VoltageBand`. `angle_limit`: within how many degrees the angles across their branches; see
-        `pnde.laws.AngleLimit`. The truth has neither.
+        `pnde.laws.AngleLimit`. The truth has neither; of random trajectories those that stay within are taken.
     - `reactive_limits`: whether sources beyond their reactive limits get the limit as set-point; see
         `pnde.grids.load_flow`.
 
@@ -127,24 +128,6 @@ class PowerGrid(System):
         self.constraint = PowerBalance(self.grid, np.asarray(at, int))
         self.inputs = self.constraint.inputs
         self.input_units = ("MW",) * len(at) + ("Mvar",) * len(at)
-
-    def _limit(self, band: Sequence[float] | None, angle: float | None) -> None:
-        self._limits: dict[str, Any] = {}
-        self.inequalities = ()
-        if band is not None:
-            if np.shape(band) != (2,) or not all(isinstance(end, int | float) for end in band):
-                raise GridError(
-                    f"a voltage band is two voltages in p.u., such as [0.9, 1.1]; not {str(band)[:60]}"
-                )
-            self.inequalities += (VoltageBand(self.grid, *band),)
-            self._limits["voltage_band"] = [float(end) for end in band]
-        if angle is not None:
-            if not isinstance(angle, int | float):
-                raise GridError(
-                    f"an angle limit is a number of degrees, such as 30; not {str(angle)[:60]}"
-                )
-            self.inequalities += (AngleLimit(self.grid, angle),)
-            self._limits["angle_limit"] = float(angle)
 
     def _mention(self, flow: LoadFlow, rest: np.ndarray) -> None:
         """Say what a user would not expect of this grid's rest."""

@@ -9,8 +9,6 @@ from pnde.errors import GridError
 from pnde.laws import AngleLimit, Instant, VoltageBand
 from pnde.systems import inequalities_for, law_for
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 
 @pytest.fixture(scope="module")
 def grid():
