@@ -31,8 +31,8 @@ def enclose(
 
     The law and the rows of the bounds are taken to first order, and the nearest state that obeys both is found, until
     it obeys them without that: Newton's method, as in `pnde.engines.jax.retraction.retract`, with the projection of
-    `pnde.engines.jax.bounded_projection`. The last word belongs to the bounds: states that are
-    bounded themselves are cut off there, so that a concentration is not even -1e-18, and the law is met by the others.
+    `pnde.engines.jax.bounded_projection`. The last word belongs to the bounds: states that are bounded themselves are
+    cut off there, so that a concentration is not even -1e-18, and the law is met by the others.
 
     The derivative is that of the state's projection on the rows that it was put back to.
     """
