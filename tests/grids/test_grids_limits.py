@@ -1,5 +1,7 @@
 """Limits of grids: their rows, what is refused, and that the data of a grid bring them along."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import pytest
 import pnde
 from pnde.errors import GridError
 from pnde.laws import AngleLimit, Instant, VoltageBand
-from pnde.systems import inequalities_for, law_for
+from pnde.systems import System, inequalities_for, law_for
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +61,24 @@ def test_refused(limits, said):
         pnde.systems.ieee14(**limits)
 
 
-def test_data_of_a_grid_bring_its_limits():
+def test_data_of_a_grid_bring_its_limits_and_stay_within(monkeypatch):
+    """Of random trajectories those whose voltages stay within the band; here every other one does."""
+
+    def simulated(self, count, *_):
+        size = np.where(np.arange(count) % 2, 1.0, 1.2)[:, None, None]
+        u = size * np.ones((1, 2, 1)) * self.operation_point
+        attrs = {"system": self.name, "parameters": json.dumps(self.parameters)}
+        return pnde.data.make_dataset(u, [0.0, 0.1], self.states, attrs=attrs)
+
+    monkeypatch.setattr(System, "simulate", simulated)
     system = pnde.systems.ieee14(voltage_band=[0.9, 1.1], angle_limit=40)
-    data = system.simulate(trajectories=2, t_end=0.2, dt=0.1)
-    labels = [part.label for part in inequalities_for(data, None)]
-    assert labels == ["voltage band", "angle limit"]
-    assert law_for(data, None).label == system.constraint.label
-    own = pnde.Bounded("u_1", lower=0) if "u_1" in system.states else None
-    given = own or pnde.Bounded(system.states[0], lower=0)
-    assert len(inequalities_for(data, given)) == 1
-    assert law_for(data, given).label == system.constraint.label
+    data = system.simulate(trajectories=3)
+    np.testing.assert_array_equal(data["trajectory"], [0, 1, 2])
+    np.testing.assert_allclose(data["u"].values[:, 0], system.operation_point[None].repeat(3, 0))
+    parts = inequalities_for(data, None)
+    assert [part.label for part in parts] == ["voltage band", "angle limit"]
+    own = pnde.Bounded(system.states[0], lower=0)
+    assert inequalities_for(data, own)[0].label == system.states[0]
+    assert law_for(data, own).label == system.constraint.label
+    with pytest.raises(GridError, match="0 of 16 random trajectories stay within the voltage band"):
+        pnde.systems.ieee14(voltage_band=[1.3, 1.4]).simulate(trajectories=2)
