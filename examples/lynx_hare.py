@@ -43,7 +43,7 @@ def main(folder=Path(), epochs=200, methods=("nde", "pnde", "bounded")):
     report = pnde.check(data, conserved)
     print(pnde.metrics.deviation_table(report).to_string(float_format="{:.3f}".format))
     split = pnde.split_data(data, 0.62, 0.19, 0.19)  # 13 years train, 4 validate, 4 test
-    alive = pnde.Bounded(["hares", "lynx"], lower=0)  # knows nothing else
+    alive = pnde.Bounded(["hare", "lynx"], lower=0)  # knows nothing else
     forecasts = {}
     for method in methods:
         law, kind = (alive, "pnde") if method == "bounded" else (conserved, method)
