@@ -94,8 +94,14 @@ def train(
             f"the systems are {', '.join(names)}"
         )
     values = parameters_of(parameters) | ({} if n is None else {"n": n})
-    values |= {} if voltage_band is None else {"voltage_band": list(voltage_band)}
-    values |= {} if angle_limit is None else {"angle_limit": angle_limit}
+    limits: dict[str, Any] = {}
+    limits |= {} if voltage_band is None else {"voltage_band": list(voltage_band)}
+    limits |= {} if angle_limit is None else {"angle_limit": angle_limit}
+    if limits and not isinstance(system_for(source, values), systems.power_grid):
+        raise ConfigError(
+            f"{source} is no power grid, so that it has no limits of one: leave --voltage-band and --angle-limit out"
+        )
+    values |= limits
     system = system_for(source, values)
     kind = "data" if system is None else source
     if isinstance(system, systems.power_grid):

@@ -5,8 +5,10 @@ import json
 import jax
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import pnde
+from pnde.cli import main
 from pnde.errors import GridError
 from pnde.laws import AngleLimit, Instant, VoltageBand
 from pnde.systems import System, inequalities_for, law_for
@@ -82,3 +84,9 @@ def test_data_of_a_grid_bring_its_limits_and_stay_within(monkeypatch):
     assert law_for(data, own).label == system.constraint.label
     with pytest.raises(GridError, match="0 of 16 random trajectories stay within the voltage band"):
         pnde.systems.ieee14(voltage_band=[1.3, 1.4]).simulate(trajectories=2)
+
+
+def test_what_is_no_grid_has_no_limits():
+    result = CliRunner().invoke(main, ["train", "quartic", "--angle-limit", "30"])
+    assert result.exit_code == 2
+    assert "quartic is no power grid" in result.output
