@@ -189,6 +189,11 @@ def check_size(trajectories: float, samples: float, states: int) -> None:
         )
 
 
+def block_size(samples: int, states: int) -> int:
+    """How many trajectories of so many samples and states are integrated at a time."""
+    return max(1, _BLOCK // (samples * states))
+
+
 def _in_blocks(
     engine: Engine,
     model: Model,
@@ -199,7 +204,7 @@ def _in_blocks(
     conditions: Conditions,
 ) -> Trajectories:
     count, samples = times.shape
-    size = min(count, max(1, _BLOCK // (samples * u0.shape[1])))
+    size = min(count, block_size(samples, u0.shape[1]))
     parts = []
     for first in range(0, count, size):
         # The last block is filled up, so that all have one shape.

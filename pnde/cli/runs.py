@@ -1,4 +1,4 @@
-"""Commands about runs: evaluate, rollout, plot."""
+"""Commands about runs: evaluate, rollout, export, plot."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import pnde
 from pnde.cli.options import (
@@ -19,7 +20,7 @@ from pnde.cli.options import (
     save,
     times_of,
 )
-from pnde.errors import ConfigError
+from pnde.errors import ConfigError, DataError, brief
 
 
 @click.command()
@@ -51,7 +52,9 @@ def evaluate(
 @folder_argument
 @law_option
 @click.option(
-    "--initial", type=click.Path(), help="data whose first samples are the initial states"
+    "--initial",
+    type=click.Path(),
+    help="data whose first samples are the initial states; or these as an array (B, n) of NumPy, FILE.npy",
 )
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("--dt", type=float, help="time between samples")
@@ -69,6 +72,13 @@ def evaluate(
     help="a parameter of all trajectories; those of the initial states by default",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="file; forecast.nc in FOLDER")
+@click.option(
+    "--to",
+    "stream",
+    type=click.Path(path_type=Path),
+    help="file (.nc, .zarr) that is written in blocks, for any number of trajectories; goes on where it was stopped",
+)
+@click.option("--progress/--no-progress", default=True, help="of --to")
 @reading_options
 def rollout(
     folder: Path,
@@ -79,6 +89,8 @@ def rollout(
     inputs_from: str | None,
     own_parameters: tuple[str, ...],
     output: Path | None,
+    stream: Path | None,
+    progress: bool,
     **reading: Any,
 ) -> None:
     """Forecast with the run or runs in FOLDER and save the result (.nc, .csv, .npz)."""
@@ -88,21 +100,64 @@ def rollout(
 
     runs = runs_in(folder, law_of(law))
     jumps = times_of(reading.pop("jumps")) if inputs_from and reading["jumps"] else ()
-    start = _opened(initial, {"jumps": None, **reading}, "--initial")
+    start = _initial(initial, {"jumps": None, **reading})
     conditions: dict[str, Any] = {
         "inputs": None if inputs_from is None else pnde.open_data(inputs_from),
         "parameters": parameters_of(own_parameters) or None,
         "jumps": jumps,
     }
+    if stream is not None:
+        if output is not None:
+            raise ConfigError("-o and --to both name the file of the forecast: leave one out")
+        for run in runs:
+            path = _own_path(stream, run, len(runs))
+            run.rollout_to(path, start, t_end, dt, progress=progress, **conditions)
+            click.echo(f"{run.label}: {path}")
+        return
     forecasts = {run.label: run.rollout(start, t_end, dt, **conditions) for run in runs}
     target = output or folder / "forecast.nc"
     for run in runs:
-        # One file for each of several runs.
-        stem = f"{target.stem}-{run.model.kind.slug}"
-        path = target if len(runs) == 1 else target.with_stem(stem)
+        path = _own_path(target, run, len(runs))
         save_data(forecasts[run.label], path)
         click.echo(f"{run.label}: {path}")
     print_table(table(forecasts))
+
+
+@click.command()
+@folder_argument
+@law_option
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["stablehlo", "npz"]),
+    default="stablehlo",
+    show_default=True,
+    help="what jax.export writes; npz: the same as an array among weights and names",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=2),
+    help="at how many times it forecasts; those of the test trajectories by default",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="file; forecast.stablehlo in FOLDER"
+)
+def export(
+    folder: Path, law: str | None, kind: Any, samples: int | None, output: Path | None
+) -> None:
+    """Write the forecast of the run or runs in FOLDER as a program that JAX alone runs, and its signature."""
+    from pnde.experiment import runs_in
+
+    runs = runs_in(folder, law_of(law), engine="jax")
+    target = output or folder / f"forecast.{kind}"
+    for run in runs:
+        path = run.export(_own_path(target, run, len(runs)), kind, samples)
+        click.echo(f"{run.label}: {path}, {path.name}.txt")
+
+
+def _own_path(target: Path, run: Any, count: int) -> Path:
+    """One file for each of several runs."""
+    return target if count == 1 else target.with_stem(f"{target.stem}-{run.model.kind.slug}")
 
 
 @click.command()
@@ -143,3 +198,13 @@ def _opened(data: str | None, reading: dict[str, Any], option: str) -> Any:
     if data is None and keywords:
         raise ConfigError(f"{', '.join(keywords)}: of which data? Name them by {option}")
     return None if data is None else pnde.open_data(data, **keywords)
+
+
+def _initial(path: str | None, reading: dict[str, Any]) -> Any:
+    """The data of `--initial`, or the states in an array of NumPy."""
+    if path is None or Path(path).suffix.lower() != ".npy":
+        return _opened(path, reading, "--initial")
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} is no array of NumPy ({brief(error, 120)})") from None

@@ -173,6 +173,16 @@ class Engine(Protocol):
         Where an input jumps, a saved state is the one after it.
         """
 
+    def export(self, model: Model, weights: Weights, settings: SolverConfig, samples: int) -> bytes:
+        """The forecast of a model without inputs as a program of `jax.export`, for any number of trajectories.
+
+        Its arguments are initial states `(B, n)`, times `(samples,)` and, of a model with parameters, these `(B, r)`;
+        it gives states `(B, samples, n)` and the status `(B,)`, all but the latter in float64.
+
+        **Raises:** `pnde.errors.ConfigError` from an engine that has no such programs; `pnde.errors.EngineError` if a
+        package is missing to write them.
+        """
+
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from pnde import forecast as forecasts
-from pnde.data import open_data, save_data, select, time_matrix
+from pnde.data import open_data, save_data, select, time_label, time_matrix
 from pnde.driven import conditions_of
 from pnde.engines import Engine
 from pnde.errors import DataError
@@ -20,9 +20,11 @@ from pnde.laws.projecting import onto_manifold
 from pnde.metrics import table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
+from pnde.runs.exporting import Format, export_forecast
 from pnde.runs.mechanics import check_constant, compact, mechanics
 from pnde.runs.new_folder import new_folder
 from pnde.runs.record import Record, data_record
+from pnde.runs.streaming import stream
 from pnde.training import EpochRow
 
 
@@ -107,6 +109,17 @@ class Run:
         `"raise"`.
         """
         truth = self._initial(initial, t_start)
+        return self._forecast(truth, t_end, dt, inputs, parameters, jumps)
+
+    def _forecast(
+        self,
+        truth: xr.Dataset,
+        t_end: float | None,
+        dt: float | None,
+        inputs: Any = None,
+        parameters: Any = None,
+        jumps: Sequence[float] = (),
+    ) -> xr.Dataset:
         law, metric = self.model.constraint, self.model.metric
         onto = None
         if law is not None:
@@ -129,6 +142,35 @@ class Run:
             out = out.assign_coords(interpolation=("input", kinds))
         seconds = self.report.get("train_seconds")
         return out if seconds is None else out.assign_attrs(train_seconds=seconds)
+
+    def rollout_to(
+        self,
+        path: str | Path,
+        initial: Any = None,
+        t_end: float | None = None,
+        dt: float | None = None,
+        *,
+        t_start: float | None = None,
+        inputs: Any = None,
+        parameters: Any = None,
+        jumps: Sequence[float] = (),
+        progress: bool = True,
+    ) -> Path:
+        """Forecast any number of trajectories into a file, in memory for a block of them.
+
+        The arguments are those of `rollout`, and what is written is what it returns.
+
+        **Arguments:**
+
+        - `path`: `.nc`, or `.zarr`, which needs `pip install 'pnde[zarr]'`. Until it is complete, all is in the folder
+            `PATH.part`, from which the same call goes on where one was stopped.
+        - `progress`: show a progress bar.
+
+        **Raises:** what `rollout` does; `pnde.errors.DataError` for trajectories that do not start together, or inputs
+        that jump; `pnde.errors.RunError` if `path` is there, or the disk does not take it.
+        """
+        truth = self._initial(initial, t_start)
+        return stream(self, truth, Path(path), t_end, dt, inputs, parameters, jumps, progress)
 
     def evaluate(
         self, data: Any = None, t_end: float | None = None, at: Any = None
@@ -191,6 +233,38 @@ class Run:
         if self.model.mechanical:
             check_constant(self.model, name)
         return compact(self.mechanics(self.data.isel(trajectory=[0]))[name][0, 0])
+
+    def export(
+        self, path: str | Path, format: Format = "stablehlo", samples: int | None = None
+    ) -> Path:
+        """Write the forecast as a program that JAX alone runs: solver, law, retraction and weights inside.
+
+        **Arguments:**
+
+        - `path`: a file. `PATH.txt` beside it says how it is called.
+        - `format`: `"stablehlo"`, what `jax.export` writes; `"npz"`, the same as an array `program` among the weights,
+            the normaliser and the names, for `numpy.load`.
+        - `samples`: at how many times it forecasts, those of the test trajectories if absent. The times themselves are
+            an argument, as are initial states, any number of them, and parameters.
+
+        **Raises:** `pnde.errors.ConfigError` for a model with inputs, or by the julia engine;
+        `pnde.errors.EngineError` if the package flatbuffers is missing.
+        """
+        if samples is None:
+            samples = select(self.data, "test").sizes["time"]
+        units = [""] * len(self.model.states)
+        if "units" in self.data.coords:
+            units = [str(unit) for unit in self.data["units"].values]
+        return export_forecast(
+            self._engine,
+            self.model,
+            self.weights,
+            samples,
+            Path(path),
+            format,
+            time_label(self.data),
+            units,
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the run folder, its data included.

@@ -13,27 +13,27 @@ import jax.numpy as jnp
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Mechanical, Status, Training, Trajectories
+from pnde.engines import Batch, Mechanical, Training, Trajectories
 from pnde.engines.jax import fields, mechanics
 from pnde.engines.jax.devices import check_device, on_device_of
-from pnde.engines.jax.driving import drive, instant
+from pnde.engines.jax.driving import drive
 from pnde.engines.jax.dynamics import Dynamics
+from pnde.engines.jax.exporting import exported
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
 from pnde.engines.jax.numerics import numerics
-from pnde.engines.jax.portions import block_size, in_portions
+from pnde.engines.jax.portions import block_size
 from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.retraction import is_on_manifold, retract
+from pnde.engines.jax.rolling import rollout
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.training import (
     JaxTraining,
     batch_loss,
     can_guard,
-    model_dynamics,
     on_device,
 )
-from pnde.engines.rank import rank_margin
 from pnde.laws import UNDRIVEN, Conditions, Constraint, Instant
 from pnde.models import Model, Weights
 
@@ -130,6 +130,12 @@ class JaxEngine:
             solution, c_then = _rollout(model, settings, parameters, start, grid, target, driven)
         found = _trajectories(solution, settings)
         return replace(found, c=np.asarray(c_then, np.float64)) if conditions.jump else found
+
+    @numerics()
+    def export(self, model: Model, weights: Weights, settings: SolverConfig, samples: int) -> bytes:
+        inspect_model(model)
+        with on_device_of(model.config.device):
+            return exported(model, weights, settings, samples)
 
     @numerics()
     def velocity(
@@ -229,32 +235,7 @@ def _push(made_of, u0, velocity, times):
     return jax.vmap(lambda u0, velocity: solve(field, u0, times, velocity, settings))(u0, velocity)
 
 
-@of_model(static_argnums=(0,))
-def _rollout(model, settings, parameters, u0, times, c, driven):
-    law = model.constraint
-    dynamics = model_dynamics(model, None if law is None else law.domain)
-
-    def one(u0, times, c, driven):
-        args = (parameters, driven, c)
-        solution, c = dynamics.solve(u0, times, args, settings, spread=model.std)
-        if not dynamics.retracts:
-            return solution, c
-        at = jax.vmap(instant, in_axes=(None, 0))(driven, times)
-        rank = in_portions(lambda at, u: _rank_margin(model, u, at), at, solution.u)
-        singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
-        status = solution.status
-        if settings.retract != "never":
-            on = jax.vmap(lambda u, at, c: is_on_manifold(law, u, at, c))(solution.u, at, c)
-            off = jnp.any(jnp.all(jnp.isfinite(solution.u), axis=1) & ~on)
-            status = jnp.where((status == Status.OK) & off, Status.OFF_MANIFOLD, status)
-        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, status)), c
-
-    return jax.vmap(one)(u0, times, c, driven)
-
-
-def _rank_margin(model, u, at):
-    margin = rank_margin(fields.condition_of(model, at, u))
-    return jnp.where(jnp.all(jnp.isfinite(u)), margin, jnp.nan)
+_rollout = of_model(static_argnums=(0,))(rollout)
 
 
 @of_model()

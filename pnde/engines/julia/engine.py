@@ -153,6 +153,11 @@ class JuliaEngine:
                 )
             )
 
+    def export(self, model: Model, weights: Weights, settings: SolverConfig, samples: int) -> bytes:
+        raise ConfigError(
+            'the julia engine exports no programs: load the run by engine="jax", which forecasts with the same weights'
+        )
+
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
