@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ _LARGEST = 2**30
 def forecast(
     engine: Engine,
     model: Model,
-    weights: Weights,
+    weights: Sequence[Weights],
     data: xr.Dataset,
     truth: xr.Dataset,
     times: np.ndarray,
@@ -48,6 +49,7 @@ def forecast(
 
     **Arguments:**
 
+    - `weights`: of the model, or of several members: the forecast is then their mean, back on the law.
     - `data`: what the model was trained on, on which the law has its scale.
     - `truth`: where the initial states are from, with labels, units, and later samples to compare with.
 
@@ -63,7 +65,10 @@ def forecast(
     scale = scale_of(engine, law, data)
     c = targets(engine, law, u0, conditions.at(times[:, 0]), scale, config.tolerance, labels)
     began = time.perf_counter()
-    solution = _in_blocks(engine, model, weights, u0, _filled(times), c, conditions)
+    each = [_in_blocks(engine, model, own, u0, _filled(times), c, conditions) for own in weights]
+    solution = each[0]
+    if len(each) > 1:
+        solution = _centre(engine, model, each, _filled(times), c, conditions)
     seconds = time.perf_counter() - began
     failed = bool(solution.status.any())
     if failed and config.on_failure == "raise":
@@ -89,7 +94,12 @@ def forecast(
         errors = _off_manifold(engine, law, u, times, c, conditions)
         out["constraint_error"] = (("trajectory", "time"), errors)
     if model.mechanical:
-        out["energy"] = (("trajectory", "time"), _energies(engine, model, weights, u, conditions))
+        energies = [_energies(engine, model, own, u, conditions) for own in weights]
+        out["energy"] = (("trajectory", "time"), np.mean(energies, axis=0))
+    if len(each) > 1:
+        spread = np.std([one.u for one in each], axis=0)
+        inside = np.isfinite(times)[..., None]
+        out["spread"] = (("trajectory", "time", "state"), np.where(inside, spread, np.nan))
     out["status"] = ("trajectory", solution.status)
     out["steps"] = ("trajectory", solution.steps)
     out["evaluations"] = ("trajectory", solution.evaluations)
@@ -222,6 +232,37 @@ def _in_blocks(
     return Trajectories(
         *(np.concatenate([getattr(part, name) for part in parts])[:count] for name in names)
     )
+
+
+def _centre(
+    engine: Engine,
+    model: Model,
+    members: Sequence[Trajectories],
+    times: np.ndarray,
+    c: np.ndarray,
+    conditions: Conditions,
+) -> Trajectories:
+    """The mean of forecasts; of states on a manifold, which is curved, the mean put back onto it."""
+    u = np.mean([member.u for member in members], axis=0)
+    status = np.max([member.status for member in members], axis=0)
+    of_jumps = None
+    if members[0].c is not None:
+        of_jumps = np.mean([member.c for member in members if member.c is not None], axis=0)
+    law, settings = model.constraint, model.config
+    if law is not None and settings.method == "pnde" and settings.rollout.retract != "never":
+        inside = np.isfinite(u).all(axis=-1)
+        target = c[:, None] if of_jumps is None else of_jumps
+        target = np.broadcast_to(target, (*inside.shape, target.shape[-1]))
+        at = conditions.at(times).pick(inside)
+        there = np.ones_like(inside)
+        u[inside], there[inside] = engine.retract(law, model.metric, u[inside], at, target[inside])
+        off = ~there.all(axis=1) & (status == Status.OK)
+        status = np.where(off, np.int8(Status.OFF_MANIFOLD), status)
+    steps, evaluations = (
+        np.sum([getattr(member, name) for member in members], axis=0)
+        for name in ("steps", "evaluations")
+    )
+    return Trajectories(u, status, steps, evaluations, of_jumps)
 
 
 def _note_conditions(

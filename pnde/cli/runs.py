@@ -22,6 +22,13 @@ from pnde.cli.options import (
 )
 from pnde.errors import ConfigError, DataError, brief
 
+bands_option = click.option(
+    "--bands",
+    type=float,
+    metavar="SHARE",
+    help="bands that hold this share of the truth, such as 0.9, calibrated on the valid trajectories",
+)
+
 
 @click.command()
 @folder_argument
@@ -29,6 +36,7 @@ from pnde.errors import ConfigError, DataError, brief
 @click.option("--data", type=click.Path(), help="other trajectories than the test ones")
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("--at", type=float, multiple=True, help="times at which to tell the state error")
+@bands_option
 @reading_options
 def evaluate(
     folder: Path,
@@ -36,6 +44,7 @@ def evaluate(
     data: str | None,
     t_end: float | None,
     at: tuple[float, ...],
+    bands: float | None,
     **reading: Any,
 ) -> None:
     """Print the errors of the run or runs in FOLDER on their test trajectories."""
@@ -45,7 +54,8 @@ def evaluate(
 
     runs = runs_in(folder, law_of(law))
     other = _opened(data, reading, "--data")
-    print_table(pd.concat([run.evaluate(other, t_end, at=at or None) for run in runs]))
+    tables = [run.evaluate(other, t_end, at=at or None, bands=bands) for run in runs]
+    print_table(pd.concat(tables))
 
 
 @click.command()
@@ -79,6 +89,7 @@ def evaluate(
     help="file (.nc, .zarr) that is written in blocks, for any number of trajectories; goes on where it was stopped",
 )
 @click.option("--progress/--no-progress", default=True, help="of --to")
+@bands_option
 @reading_options
 def rollout(
     folder: Path,
@@ -91,6 +102,7 @@ def rollout(
     output: Path | None,
     stream: Path | None,
     progress: bool,
+    bands: float | None,
     **reading: Any,
 ) -> None:
     """Forecast with the run or runs in FOLDER and save the result (.nc, .csv, .npz)."""
@@ -109,11 +121,14 @@ def rollout(
     if stream is not None:
         if output is not None:
             raise ConfigError("-o and --to both name the file of the forecast: leave one out")
+        if bands is not None:
+            raise ConfigError("a forecast that is streamed by --to has no bands: leave --bands out")
         for run in runs:
             path = _own_path(stream, run, len(runs))
             run.rollout_to(path, start, t_end, dt, progress=progress, **conditions)
             click.echo(f"{run.label}: {path}")
         return
+    conditions["bands"] = bands
     forecasts = {run.label: run.rollout(start, t_end, dt, **conditions) for run in runs}
     target = output or folder / "forecast.nc"
     for run in runs:
@@ -166,15 +181,21 @@ def _own_path(target: Path, run: Any, count: int) -> Path:
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; FOLDER by default")
 @click.option("--animate", is_flag=True, help="film a pendulum too: animation.gif")
+@bands_option
 def plot(
-    folder: Path, law: str | None, t_end: float | None, output: Path | None, animate: bool
+    folder: Path,
+    law: str | None,
+    t_end: float | None,
+    output: Path | None,
+    animate: bool,
+    bands: float | None,
 ) -> None:
     """Draw the errors, trajectories and training history of the run or runs in FOLDER."""
     from pnde import plot as draw
     from pnde.experiment import cartesian, runs_in
 
     runs, output = runs_in(folder, law_of(law)), output or folder
-    pairs = [cartesian(run, run.rollout(t_end=t_end)) for run in runs]
+    pairs = [cartesian(run, run.rollout(t_end=t_end, bands=bands)) for run in runs]
     forecasts = {run.label: forecast for run, (_, forecast) in zip(runs, pairs, strict=True)}
     truth = pairs[-1][0]
     output.mkdir(parents=True, exist_ok=True)
@@ -182,7 +203,7 @@ def plot(
         save(draw.errors(forecasts), output / "errors.png")
         if truth.sizes["state"] > 1:
             save(draw.phase(truth, forecasts), output / "phase.png")
-        if "w" in truth:
+        if "w" in truth or bands is not None:
             both = {"truth": truth, **forecasts}
             save(draw.trajectories(both), output / "trajectories.png")
         for run in runs:

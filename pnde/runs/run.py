@@ -17,9 +17,10 @@ from pnde.engines import Engine
 from pnde.errors import DataError
 from pnde.laws import Conditions
 from pnde.laws.projecting import onto_manifold
-from pnde.metrics import table
+from pnde.metrics import coverage, table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
+from pnde.runs.bands import add_bands, band_widths, check_level
 from pnde.runs.exporting import Format, export_forecast
 from pnde.runs.mechanics import check_constant, compact, mechanics
 from pnde.runs.new_folder import new_folder
@@ -84,6 +85,8 @@ class Run:
         inputs: Any = None,
         parameters: Any = None,
         jumps: Sequence[float] = (),
+        bands: float | None = None,
+        calibration: Any = None,
     ) -> xr.Dataset:
         """Forecast trajectories.
 
@@ -99,6 +102,9 @@ class Run:
             numbers.
         - `parameters`: numbers `(r,)`, an array `(B, r)`, or either by name; those of `initial` if absent.
         - `jumps`: times at which inputs that are an array or a function jump; the value at one is that after it.
+        - `bands`: a share such as 0.9: `lower` and `upper` then hold the truth with at least that probability, for each
+            time and state, if it is one like the trajectories that they are calibrated on.
+        - `calibration`: those trajectories, a data set or file; the valid split by default. Bands reach as far as they.
 
         **Returns:** a data set in the standard layout with `status`, `steps`, `evaluations`; `constraint_error` for a
         model with a law; `energy` for a mechanical model; `state_error` where `initial` has the truth.
@@ -109,7 +115,16 @@ class Run:
         `"raise"`.
         """
         truth = self._initial(initial, t_start)
-        return self._forecast(truth, t_end, dt, inputs, parameters, jumps)
+        if bands is None:
+            return self._forecast(truth, t_end, dt, inputs, parameters, jumps)
+        check_level(bands)
+        unseen = select(self.data, "valid") if calibration is None else open_data(calibration)
+        widths, clock = band_widths(unseen, self._forecast(unseen, None, None), bands)
+        out = self._forecast(truth, t_end, dt, inputs, parameters, jumps)
+        return add_bands(out, widths, clock, bands)
+
+    def _all_weights(self) -> list[Weights]:
+        return [self.weights]
 
     def _forecast(
         self,
@@ -135,7 +150,7 @@ class Run:
             )
         driven = conditions_of(self.model, self.data, truth, times, inputs, parameters, jumps)
         out = forecasts.forecast(
-            self._engine, self.model, self.weights, self.data, truth, times, u0, driven
+            self._engine, self.model, self._all_weights(), self.data, truth, times, u0, driven
         )
         if callable(inputs):
             kinds = np.full(len(self.model.inputs), "linear")
@@ -173,19 +188,33 @@ class Run:
         return stream(self, truth, Path(path), t_end, dt, inputs, parameters, jumps, progress)
 
     def evaluate(
-        self, data: Any = None, t_end: float | None = None, at: Any = None
+        self,
+        data: Any = None,
+        t_end: float | None = None,
+        at: Any = None,
+        bands: float | None = None,
     ) -> pd.DataFrame:
         """A table with the state error at the times `at` (the end by default), the mean and maximal constraint error.
 
         Below the model stand two that have learned nothing: states that stand still, or move at their mean velocity.
+        With `bands` the table has their coverage, the share of the truth that they hold, and their width, in units of
+        the states' spreads, both as means over trajectories, times and states.
 
         **Arguments:** those of `rollout`; the run's test split by default.
         """
         truth = self._initial(data, None)
-        rows = {self.label: self.rollout(truth, t_end)}
+        forecast = self.rollout(truth, t_end, bands=bands)
+        rows = {self.label: forecast}
         if truth.sizes["time"] > 1:
             rows |= forecasts.straight_lines(self.data, truth)
-        return table(rows, at=at)
+        out = table(rows, at=at)
+        if bands is not None:
+            width = (forecast["upper"] - forecast["lower"]) / self.model.std
+            out.loc[self.label, f"coverage of {bands:g} bands"] = float(
+                coverage(truth, forecast).mean()
+            )
+            out.loc[self.label, "width of bands"] = float(width.mean())
+        return out
 
     def mechanics(self, u: Any = None) -> xr.Dataset:
         """What a mechanical model has learned (`network.form = "mechanical"`), at states.

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Mechanical, Training, Trajectories
+from pnde.engines import Batch, Mechanical, MembersTraining, Training, Trajectories
 from pnde.engines.jax import fields, mechanics
 from pnde.engines.jax.devices import check_device, on_device_of
 from pnde.engines.jax.driving import drive
@@ -21,6 +21,7 @@ from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.exporting import exported
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
+from pnde.engines.jax.members import JaxMembers
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.portions import block_size
 from pnde.engines.jax.programs import of_model, of_recent
@@ -185,6 +186,19 @@ class JaxEngine:
         inspect_model(model)
         with on_device_of(model.config.device):
             return JaxTraining(model, train, valid, weights, state)
+
+    @numerics()
+    def start_members(
+        self,
+        model: Model,
+        train: Sequence[Sequence[Batch]],
+        valid: Sequence[Batch],
+        weights: Sequence[Weights],
+        states: Sequence[Mapping[str, np.ndarray] | None],
+    ) -> MembersTraining:
+        inspect_model(model)
+        with on_device_of(model.config.device):
+            return JaxMembers(model, train, valid, weights, states)
 
 
 @of_recent
