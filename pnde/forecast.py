@@ -242,7 +242,11 @@ def _centre(
     c: np.ndarray,
     conditions: Conditions,
 ) -> Trajectories:
-    """The mean of forecasts; of states on a manifold, which is curved, the mean put back onto it."""
+    """The mean of forecasts; of states on a manifold, which is curved, the mean put back onto it.
+
+    Where members are so far apart that the way back from their mean fails, or leads further than to the nearest of
+    them, that one stands for it.
+    """
     u = np.mean([member.u for member in members], axis=0)
     status = np.max([member.status for member in members], axis=0)
     of_jumps = None
@@ -254,10 +258,13 @@ def _centre(
         target = c[:, None] if of_jumps is None else of_jumps
         target = np.broadcast_to(target, (*inside.shape, target.shape[-1]))
         at = conditions.at(times).pick(inside)
-        there = np.ones_like(inside)
-        u[inside], there[inside] = engine.retract(law, model.metric, u[inside], at, target[inside])
-        off = ~there.all(axis=1) & (status == Status.OK)
-        status = np.where(off, np.int8(Status.OFF_MANIFOLD), status)
+        mean = u[inside]
+        on, there = engine.retract(law, model.metric, mean, at, target[inside])
+        each = np.stack([member.u[inside] for member in members])
+        away = np.linalg.norm((each - mean) / model.std, axis=-1)
+        nearest = each[away.argmin(axis=0), np.arange(len(mean))]
+        there = there & (np.linalg.norm((on - mean) / model.std, axis=-1) <= away.min(axis=0))
+        u[inside] = np.where(there[:, None], on, nearest)
     steps, evaluations = (
         np.sum([getattr(member, name) for member in members], axis=0)
         for name in ("steps", "evaluations")

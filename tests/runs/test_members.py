@@ -48,6 +48,28 @@ def test_members_are_the_ordinary_runs_of_their_seeds(data, tmp_path):
         loaded.export(tmp_path / "x")
 
 
+def test_where_the_mean_does_not_come_back_the_nearest_member_stands_for_it(data, monkeypatch):
+    ensemble = pnde.train(data, **SETTINGS)
+    each = np.stack([member.rollout()["u"].values for member in ensemble.members])
+    mean = each.mean(axis=0)
+    away = np.linalg.norm((each - mean) / ensemble.model.std, axis=-1)
+    nearest = np.take_along_axis(each, away.argmin(axis=0)[None, ..., None], axis=0)[0]
+
+    def back(way):
+        def retract(self, constraint, metric, u, at, c):
+            return way(u), np.arange(len(u)) % 2 == 0
+
+        return retract
+
+    rows = np.arange(mean[..., 0].size).reshape(mean.shape[:2]) % 2 == 0
+    for way, found in ((lambda u: u + 1e-12, mean + 1e-12), (lambda u: u + 9, nearest)):
+        monkeypatch.setattr("plain_engine.PlainEngine.retract", back(way))
+        centre = ensemble.rollout()
+        expected = np.where(rows[..., None] & (away.min(axis=0) > 1e-9)[..., None], found, nearest)
+        np.testing.assert_allclose(centre["u"], expected, rtol=1e-14)
+        assert (centre["status"] == 0).all()
+
+
 def test_an_ensemble_that_was_stopped_ends_with_the_same_weights(data, tmp_path, monkeypatch):
     whole = pnde.train(data, **SETTINGS)
     write, written = disk.write_members, []
