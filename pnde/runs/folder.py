@@ -218,7 +218,17 @@ def checksums(folder: Path, *names: str) -> dict[str, str]:
 
 def occupied(folder: Path) -> str | None:
     """A file of a run that the folder holds, or `None`."""
-    return next((name for name in FILES if (folder / name).exists()), None)
+    there = next((name for name in FILES if (folder / name).exists()), None)
+    return there or next((path.name for path in _members(folder)), None)
+
+
+def _members(folder: Path) -> list[Path]:
+    """The folders of members that hold a file of a run."""
+    return [
+        path
+        for path in sorted(folder.glob("member-*"))
+        if not path.is_symlink() and any((path / name).exists() for name in FILES)
+    ]
 
 
 def has_weights(folder: Path) -> bool:
@@ -240,6 +250,8 @@ def clear(folder: Path, made: list[Path]) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise cannot_write(path, error) from None
+    for path in _members(folder):
+        clear(path, [path])
     for path in [folder / INNER, *made[::-1]]:
         try:
             path.rmdir()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pnde
-from pnde.errors import ConfigError, DataError
+from pnde.errors import ConfigError, DataError, RunError
 from pnde.runs import folder as disk
 from pnde.runs.bands import add_bands, band_widths
 
@@ -89,6 +89,22 @@ def test_an_ensemble_that_was_stopped_ends_with_the_same_weights(data, tmp_path,
     for member, other in zip(resumed.members, whole.members, strict=True):
         same(member.weights, other.weights)
     assert len(pnde.resume(tmp_path / "run").members) == 3
+
+
+def test_a_folder_with_members_is_left_as_it_is(data, tmp_path, monkeypatch):
+    run = pnde.train(data, **SETTINGS)
+    run.members[1].save(tmp_path / "run" / "member-2")
+    with pytest.raises(RunError, match="holds member-2 already"):
+        pnde.train(data, folder=tmp_path / "run", **SETTINGS)
+    same(pnde.load(tmp_path / "run" / "member-2").weights, run.members[1].weights)
+
+    def full(folder, report):
+        raise RunError("no space")
+
+    monkeypatch.setattr(disk, "write_report", full)
+    with pytest.raises(RunError, match="no space"):
+        run.save(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def made(u, **more):
