@@ -14,8 +14,6 @@ from pnde.engines.julia.engine import JuliaEngine
 from pnde.errors import ConfigError, EngineError
 from pnde.models import initial_weights
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 #: What the signature says, by a process that refuses to import pnde or what it is made of.
 READER = """
 import sys

@@ -14,8 +14,6 @@ from pnde.errors import ConfigError
 from pnde.models import initial_weights
 from pnde.training import batches_of
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_members_are_trained_as_each_by_itself(data, make_model, monkeypatch, at_once):
@@ -28,8 +26,7 @@ def test_members_are_trained_as_each_by_itself(data, make_model, monkeypatch, at
         "solver.step": length / (count - 0.5),
         "batch_size": 8,
     }
-    method = "nde" if at_once else "pnde"
-    model = make_model(pnde.systems.lotka_volterra(), method, **settings)
+    model = make_model(pnde.systems.lotka_volterra(), "nde", **settings)
     engine = get("jax")
     models = [replace(model, config=Config.make(model.config, seed=seed)) for seed in (1, 2)]
     batches = [batches_of(engine, each, data) for each in models]
