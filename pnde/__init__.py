@@ -22,6 +22,7 @@ _NAMES = {
     "Config": "pnde.config",
     "Conserved": "pnde.laws",
     "Constraint": "pnde.laws",
+    "Ensemble": "pnde.runs",
     "Holonomic": "pnde.laws",
     "Inequality": "pnde.laws",
     "Linear": "pnde.laws",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from pnde.laws import Linear as Linear
     from pnde.laws import Pinned as Pinned
     from pnde.models import Mechanics as Mechanics
+    from pnde.runs import Ensemble as Ensemble
     from pnde.runs import Run as Run
     from pnde.runs import load as load
     from pnde.runs import resume as resume

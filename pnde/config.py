@@ -165,6 +165,12 @@ class Config(Section):
     seed: int = Field(
         1, ge=0, lt=2**63, description="of first weights, order of batches, simulated data"
     )
+    members: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="models that are trained together, with seeds one after another; several are an ensemble",
+    )
     engine: Literal["auto", "jax", "julia"] = Field(
         "auto", description="auto: $PNDE_ENGINE, else julia if it is set up, else jax"
     )

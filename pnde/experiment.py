@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -317,15 +317,17 @@ def read(folder: Path, law: Any = None) -> Experiment:
     return experiment
 
 
-def runs_in(folder: Path, law: Any = None) -> list[Run]:
-    """The run in a run folder, or those of an experiment."""
+def runs_in(
+    folder: Path, law: Any = None, engine: Literal["auto", "jax", "julia"] | None = None
+) -> list[Run]:
+    """The run in a run folder, or those of an experiment; `engine` as for `pnde.load`."""
     if is_run(folder):
-        return [load(folder, law)]
+        return [load(folder, law, engine=engine)]
     if not folder.is_dir():
         raise RunError(f"there is no run folder {folder}")
     experiment = read(folder, law)
     paths = [folder / kind.slug for kind in experiment.kinds]
-    runs = [load(path, law) for path in paths if has_weights(path)]
+    runs = [load(path, law, engine=engine) for path in paths if has_weights(path)]
     if not runs:
         raise RunError(f"no model in {folder} has been trained yet; pnde resume {folder} goes on")
     return runs

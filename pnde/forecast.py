@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ _LARGEST = 2**30
 def forecast(
     engine: Engine,
     model: Model,
-    weights: Weights,
+    weights: Sequence[Weights],
     data: xr.Dataset,
     truth: xr.Dataset,
     times: np.ndarray,
@@ -49,6 +50,7 @@ def forecast(
 
     **Arguments:**
 
+    - `weights`: of the model, or of several members: the forecast is then their mean, back on the law.
     - `data`: what the model was trained on, on which the law has its scale.
     - `truth`: where the initial states are from, with labels, units, and later samples to compare with.
 
@@ -67,7 +69,10 @@ def forecast(
     c = targets(engine, law, u0, start, scale, config.tolerance, labels)
     check_inside(engine, model.bounds, u0, start, config.tolerance, labels)
     began = time.perf_counter()
-    solution = _in_blocks(engine, model, weights, u0, _filled(times), c, conditions)
+    each = [_in_blocks(engine, model, own, u0, _filled(times), c, conditions) for own in weights]
+    solution = each[0]
+    if len(each) > 1:
+        solution = _centre(engine, model, each, _filled(times), c, conditions)
     seconds = time.perf_counter() - began
     failed = bool(solution.status.any())
     if failed and config.on_failure == "raise":
@@ -99,7 +104,12 @@ def forecast(
             bound=list(model.bounds.names), bound_scale=("bound", model.bounds.scale)
         )
     if model.mechanical:
-        out["energy"] = (("trajectory", "time"), _energies(engine, model, weights, u, conditions))
+        energies = [_energies(engine, model, own, u, conditions) for own in weights]
+        out["energy"] = (("trajectory", "time"), np.mean(energies, axis=0))
+    if len(each) > 1:
+        spread = np.std([one.u for one in each], axis=0)
+        inside = np.isfinite(times)[..., None]
+        out["spread"] = (("trajectory", "time", "state"), np.where(inside, spread, np.nan))
     out["status"] = ("trajectory", solution.status)
     out["steps"] = ("trajectory", solution.steps)
     out["evaluations"] = ("trajectory", solution.evaluations)
@@ -199,6 +209,11 @@ def check_size(trajectories: float, samples: float, states: int) -> None:
         )
 
 
+def block_size(samples: int, states: int) -> int:
+    """How many trajectories of so many samples and states are integrated at a time."""
+    return max(1, _BLOCK // (samples * states))
+
+
 def _in_blocks(
     engine: Engine,
     model: Model,
@@ -209,7 +224,7 @@ def _in_blocks(
     conditions: Conditions,
 ) -> Trajectories:
     count, samples = times.shape
-    size = min(count, max(1, _BLOCK // (samples * u0.shape[1])))
+    size = min(count, block_size(samples, u0.shape[1]))
     parts = []
     for first in range(0, count, size):
         # The last block is filled up, so that all have one shape.
@@ -227,6 +242,44 @@ def _in_blocks(
     return Trajectories(
         *(np.concatenate([getattr(part, name) for part in parts])[:count] for name in names)
     )
+
+
+def _centre(
+    engine: Engine,
+    model: Model,
+    members: Sequence[Trajectories],
+    times: np.ndarray,
+    c: np.ndarray,
+    conditions: Conditions,
+) -> Trajectories:
+    """The mean of forecasts; of states on a manifold, which is curved, the mean put back onto it.
+
+    Where members are so far apart that the way back from their mean fails, or leads further than to the nearest of
+    them, that one stands for it.
+    """
+    u = np.mean([member.u for member in members], axis=0)
+    status = np.max([member.status for member in members], axis=0)
+    of_jumps = None
+    if members[0].c is not None:
+        of_jumps = np.mean([member.c for member in members if member.c is not None], axis=0)
+    law, settings = model.constraint, model.config
+    if law is not None and settings.method == "pnde" and settings.rollout.retract != "never":
+        inside = np.isfinite(u).all(axis=-1)
+        target = c[:, None] if of_jumps is None else of_jumps
+        target = np.broadcast_to(target, (*inside.shape, target.shape[-1]))
+        at = conditions.at(times).pick(inside)
+        mean = u[inside]
+        on, there = engine.retract(law, model.metric, mean, at, target[inside])
+        each = np.stack([member.u[inside] for member in members])
+        away = np.linalg.norm((each - mean) / model.std, axis=-1)
+        nearest = each[away.argmin(axis=0), np.arange(len(mean))]
+        there = there & (np.linalg.norm((on - mean) / model.std, axis=-1) <= away.min(axis=0))
+        u[inside] = np.where(there[:, None], on, nearest)
+    steps, evaluations = (
+        np.sum([getattr(member, name) for member in members], axis=0)
+        for name in ("steps", "evaluations")
+    )
+    return Trajectories(u, status, steps, evaluations, of_jumps)
 
 
 def _note_conditions(

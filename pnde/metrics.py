@@ -121,6 +121,17 @@ def matching(truth: xr.Dataset, forecast: xr.Dataset) -> np.ndarray:
     return out
 
 
+def coverage(truth: xr.Dataset, forecast: xr.Dataset) -> xr.DataArray:
+    """The share of known true values inside the bands of a forecast, `(time,)`: over trajectories and states."""
+    dims = ("trajectory", "time", "state")
+    true = matching(truth, forecast)
+    lower, upper = (forecast[name].transpose(*dims).values for name in ("lower", "upper"))
+    inside = ((lower <= true) & (true <= upper)).sum(axis=(0, 2))
+    known = np.isfinite(true).sum(axis=(0, 2))
+    shares = np.where(known > 0, inside / np.maximum(known, 1), np.nan)
+    return xr.DataArray(shares, dims=("time",), name="coverage")
+
+
 def table(
     forecasts: Mapping[str, xr.Dataset], at: float | Sequence[float] | None = None
 ) -> pd.DataFrame:

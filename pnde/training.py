@@ -17,7 +17,7 @@ import xarray as xr
 
 from pnde.config import OptimiserConfig
 from pnde.data import Normaliser, Segments, mean_velocity, segments, select, time_matrix
-from pnde.engines import Batch, Engine, Status, Step, Training
+from pnde.engines import Batch, Engine, Status, Step
 from pnde.errors import DataError, RunError, SolveError
 from pnde.laws import Conditions
 from pnde.laws.bounds import check_inside
@@ -244,26 +244,14 @@ def epochs(
         order = np.random.default_rng([seed, epoch]).permutation(len(batches.train))
         for i, index in enumerate(order):
             steps.append(training.step(int(index), rate))
-            if not np.isfinite(steps[-1].loss + steps[-1].gradient_norm):
-                where = f"training loss is not finite in epoch {epoch + 1}, batch {i + 1}"
-                raise SolveError(f"the {where}: {_remedy(model, steps[-1].status)}")
+            check_step(model, steps[-1], epoch, i)
             on_step(i + 1, len(order), steps[-1])
-        valid_loss = _validation_loss(model, training, batches, epoch)
-        best = history[-1].best_loss if history else float("inf")
-        if valid_loss < best:
-            best, best_weights = valid_loss, training.weights()
-        history.append(
-            EpochRow(
-                epoch=epoch + 1,
-                loss=float(np.mean([step.loss for step in steps])),
-                valid_loss=valid_loss,
-                best_loss=best,
-                learning_rate=rate,
-                solver_steps=float(np.mean([step.solver_steps for step in steps])),
-                gradient_norm=float(np.mean([step.gradient_norm for step in steps])),
-                seconds=time.perf_counter() - began,
-            )
-        )
+        valid = [training.loss(index) for index in range(len(batches.valid))]
+        valid_loss = validation_loss(model, valid, batches, epoch)
+        if valid_loss < (history[-1].best_loss if history else float("inf")):
+            best_weights = training.weights()
+        seconds = time.perf_counter() - began
+        history.append(epoch_row(history, rate, steps, valid_loss, seconds))
 
         def snapshot(
             rows: tuple[EpochRow, ...] = tuple(history), best: Weights = best_weights
@@ -273,9 +261,37 @@ def epochs(
         yield EpochEnd(history[-1], snapshot)
 
 
-def _validation_loss(model: Model, training: Training, batches: Batches, epoch: int) -> float:
-    """The mean over the segments of the valid split."""
-    steps = [training.loss(index) for index in range(len(batches.valid))]
+def epoch_row(
+    history: list[EpochRow], rate: float, steps: list[Step], valid_loss: float, seconds: float
+) -> EpochRow:
+    """The row of the epoch behind those of `history`."""
+    return EpochRow(
+        epoch=len(history) + 1,
+        loss=float(np.mean([step.loss for step in steps])),
+        valid_loss=valid_loss,
+        best_loss=min(valid_loss, history[-1].best_loss if history else float("inf")),
+        learning_rate=rate,
+        solver_steps=float(np.mean([step.solver_steps for step in steps])),
+        gradient_norm=float(np.mean([step.gradient_norm for step in steps])),
+        seconds=seconds,
+    )
+
+
+def check_step(model: Model, step: Step, epoch: int, number: int) -> None:
+    """Whether a step came to a loss and a gradient; both are counted from 0.
+
+    **Raises:** `pnde.errors.SolveError` naming epoch, batch and remedy, if not.
+    """
+    if not np.isfinite(step.loss + step.gradient_norm):
+        where = f"training loss is not finite in epoch {epoch + 1}, batch {number + 1}"
+        raise SolveError(f"the {where}: {_remedy(model, step.status)}")
+
+
+def validation_loss(model: Model, steps: list[Step], batches: Batches, epoch: int) -> float:
+    """The mean over the segments of the valid split.
+
+    **Raises:** `pnde.errors.SolveError` naming the epoch and the remedy, if it is not finite.
+    """
     shares = [np.count_nonzero(batch.share) for batch in batches.valid]
     loss = float(np.average([step.loss for step in steps], weights=shares))
     if not np.isfinite(loss):

@@ -45,6 +45,24 @@ def _sum(array):
     return math.fsum(np.ravel(array).tolist())
 
 
+class PlainMembers:
+    def __init__(self, each):
+        self._each = each
+
+    def step(self, indices, rate):
+        pairs = zip(self._each, indices, strict=True)
+        return [one.step(index, rate) for one, index in pairs]
+
+    def loss(self, index):
+        return [one.loss(index) for one in self._each]
+
+    def weights(self):
+        return [one.weights() for one in self._each]
+
+    def states(self):
+        return [one.state() for one in self._each]
+
+
 class PlainEngine:
     name = "jax"
 
@@ -68,3 +86,10 @@ class PlainEngine:
 
     def start(self, model, train, valid, weights, state=None):
         return PlainTraining(model, train, valid, weights, state)
+
+    def start_members(self, model, train, valid, weights, states):
+        each = zip(train, weights, states, strict=True)
+        return PlainMembers([PlainTraining(model, own, valid, w, s) for own, w, s in each])
+
+    def retract(self, constraint, metric, u, at, c):
+        return u, np.ones(len(u), bool)

@@ -12,7 +12,7 @@ import pnde
 from pnde.cli.data import check, project, simulate
 from pnde.cli.paper import paper
 from pnde.cli.process import prepare
-from pnde.cli.runs import evaluate, plot, rollout
+from pnde.cli.runs import evaluate, export, plot, rollout
 from pnde.cli.tools import doctor, setup
 from pnde.cli.training import resume, train
 from pnde.errors import PndeError
@@ -52,6 +52,7 @@ for _command in (
     resume,
     evaluate,
     rollout,
+    export,
     plot,
     doctor,
     setup,

@@ -1,4 +1,4 @@
-"""Commands about runs: evaluate, rollout, plot."""
+"""Commands about runs: evaluate, rollout, export, plot."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import pnde
 from pnde.cli.options import (
@@ -19,7 +20,14 @@ from pnde.cli.options import (
     save,
     times_of,
 )
-from pnde.errors import ConfigError
+from pnde.errors import ConfigError, DataError, brief
+
+bands_option = click.option(
+    "--bands",
+    type=float,
+    metavar="SHARE",
+    help="bands that hold this share of the truth, such as 0.9, calibrated on the valid trajectories",
+)
 
 
 @click.command()
@@ -28,6 +36,7 @@ from pnde.errors import ConfigError
 @click.option("--data", type=click.Path(), help="other trajectories than the test ones")
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("--at", type=float, multiple=True, help="times at which to tell the state error")
+@bands_option
 @reading_options
 def evaluate(
     folder: Path,
@@ -35,6 +44,7 @@ def evaluate(
     data: str | None,
     t_end: float | None,
     at: tuple[float, ...],
+    bands: float | None,
     **reading: Any,
 ) -> None:
     """Print the errors of the run or runs in FOLDER on their test trajectories."""
@@ -44,14 +54,17 @@ def evaluate(
 
     runs = runs_in(folder, law_of(law))
     other = _opened(data, reading, "--data")
-    print_table(pd.concat([run.evaluate(other, t_end, at=at or None) for run in runs]))
+    tables = [run.evaluate(other, t_end, at=at or None, bands=bands) for run in runs]
+    print_table(pd.concat(tables))
 
 
 @click.command()
 @folder_argument
 @law_option
 @click.option(
-    "--initial", type=click.Path(), help="data whose first samples are the initial states"
+    "--initial",
+    type=click.Path(),
+    help="data whose first samples are the initial states; or these as an array (B, n) of NumPy, FILE.npy",
 )
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("--dt", type=float, help="time between samples")
@@ -69,6 +82,14 @@ def evaluate(
     help="a parameter of all trajectories; those of the initial states by default",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="file; forecast.nc in FOLDER")
+@click.option(
+    "--to",
+    "stream",
+    type=click.Path(path_type=Path),
+    help="file (.nc, .zarr) that is written in blocks, for any number of trajectories; goes on where it was stopped",
+)
+@click.option("--progress/--no-progress", default=True, help="of --to")
+@bands_option
 @reading_options
 def rollout(
     folder: Path,
@@ -79,6 +100,9 @@ def rollout(
     inputs_from: str | None,
     own_parameters: tuple[str, ...],
     output: Path | None,
+    stream: Path | None,
+    progress: bool,
+    bands: float | None,
     **reading: Any,
 ) -> None:
     """Forecast with the run or runs in FOLDER and save the result (.nc, .csv, .npz)."""
@@ -88,18 +112,27 @@ def rollout(
 
     runs = runs_in(folder, law_of(law))
     jumps = times_of(reading.pop("jumps")) if inputs_from and reading["jumps"] else ()
-    start = _opened(initial, {"jumps": None, **reading}, "--initial")
+    start = _initial(initial, {"jumps": None, **reading})
     conditions: dict[str, Any] = {
         "inputs": None if inputs_from is None else pnde.open_data(inputs_from),
         "parameters": parameters_of(own_parameters) or None,
         "jumps": jumps,
     }
+    if stream is not None:
+        if output is not None:
+            raise ConfigError("-o and --to both name the file of the forecast: leave one out")
+        if bands is not None:
+            raise ConfigError("a forecast that is streamed by --to has no bands: leave --bands out")
+        for run in runs:
+            path = _own_path(stream, run, len(runs))
+            run.rollout_to(path, start, t_end, dt, progress=progress, **conditions)
+            click.echo(f"{run.label}: {path}")
+        return
+    conditions["bands"] = bands
     forecasts = {run.label: run.rollout(start, t_end, dt, **conditions) for run in runs}
     target = output or folder / "forecast.nc"
     for run in runs:
-        # One file for each of several runs.
-        stem = f"{target.stem}-{run.model.kind.slug}"
-        path = target if len(runs) == 1 else target.with_stem(stem)
+        path = _own_path(target, run, len(runs))
         save_data(forecasts[run.label], path)
         click.echo(f"{run.label}: {path}")
     print_table(table(forecasts))
@@ -108,18 +141,61 @@ def rollout(
 @click.command()
 @folder_argument
 @law_option
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["stablehlo", "npz"]),
+    default="stablehlo",
+    show_default=True,
+    help="what jax.export writes; npz: the same as an array among weights and names",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=2),
+    help="at how many times it forecasts; those of the test trajectories by default",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="file; forecast.stablehlo in FOLDER"
+)
+def export(
+    folder: Path, law: str | None, kind: Any, samples: int | None, output: Path | None
+) -> None:
+    """Write the forecast of the run or runs in FOLDER as a program that JAX alone runs, and its signature."""
+    from pnde.experiment import runs_in
+
+    runs = runs_in(folder, law_of(law), engine="jax")
+    target = output or folder / f"forecast.{kind}"
+    for run in runs:
+        path = run.export(_own_path(target, run, len(runs)), kind, samples)
+        click.echo(f"{run.label}: {path}, {path.name}.txt")
+
+
+def _own_path(target: Path, run: Any, count: int) -> Path:
+    """One file for each of several runs."""
+    return target if count == 1 else target.with_stem(f"{target.stem}-{run.model.kind.slug}")
+
+
+@click.command()
+@folder_argument
+@law_option
 @click.option("--t-end", type=float, help="end of the forecast")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; FOLDER by default")
 @click.option("--animate", is_flag=True, help="film a pendulum too: animation.gif")
+@bands_option
 def plot(
-    folder: Path, law: str | None, t_end: float | None, output: Path | None, animate: bool
+    folder: Path,
+    law: str | None,
+    t_end: float | None,
+    output: Path | None,
+    animate: bool,
+    bands: float | None,
 ) -> None:
     """Draw the errors, trajectories and training history of the run or runs in FOLDER."""
     from pnde import plot as draw
     from pnde.experiment import cartesian, runs_in
 
     runs, output = runs_in(folder, law_of(law)), output or folder
-    pairs = [cartesian(run, run.rollout(t_end=t_end)) for run in runs]
+    pairs = [cartesian(run, run.rollout(t_end=t_end, bands=bands)) for run in runs]
     forecasts = {run.label: forecast for run, (_, forecast) in zip(runs, pairs, strict=True)}
     truth = pairs[-1][0]
     output.mkdir(parents=True, exist_ok=True)
@@ -129,7 +205,7 @@ def plot(
             save(draw.margins(forecasts), output / "margins.png")
         if truth.sizes["state"] > 1:
             save(draw.phase(truth, forecasts), output / "phase.png")
-        if "w" in truth:
+        if "w" in truth or bands is not None:
             both = {"truth": truth, **forecasts}
             save(draw.trajectories(both), output / "trajectories.png")
         for run in runs:
@@ -145,3 +221,13 @@ def _opened(data: str | None, reading: dict[str, Any], option: str) -> Any:
     if data is None and keywords:
         raise ConfigError(f"{', '.join(keywords)}: of which data? Name them by {option}")
     return None if data is None else pnde.open_data(data, **keywords)
+
+
+def _initial(path: str | None, reading: dict[str, Any]) -> Any:
+    """The data of `--initial`, or the states in an array of NumPy."""
+    if path is None or Path(path).suffix.lower() != ".npy":
+        return _opened(path, reading, "--initial")
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} is no array of NumPy ({brief(error, 120)})") from None

@@ -18,6 +18,7 @@ from ._roles import assign_roles
 from ._saving import save_data
 from ._segmenting import Segments, segments
 from ._splitting import cut, select, split_data
+from ._streaming import Store, store_kind
 from ._summary import state_table, summary
 from ._velocities import check_velocities
 
@@ -27,6 +28,7 @@ __all__ = [
     "Normaliser",
     "OntoManifold",
     "Segments",
+    "Store",
     "as_inputs",
     "assign_roles",
     "attribute_table",
@@ -46,6 +48,7 @@ __all__ = [
     "split_data",
     "state_index",
     "state_table",
+    "store_kind",
     "summary",
     "time_label",
     "time_matrix",

@@ -23,7 +23,7 @@ from ._datasets import from_xarray
 from ._frames import from_frame
 from ._layout import time_matrix
 from ._naming import check_apart, check_names
-from ._readers import reader_of
+from ._readers import reader_of, suffix_of
 from ._roles import assign_roles
 from ._several import matching, names_of, one_after_another, side_by_side
 
@@ -67,6 +67,7 @@ def open_data(
             ``(trajectory, time)``; without the dim ``trajectory`` it is one trajectory. Times are the
             coordinate ``time`` or a variable ``t``; channels may have times of their own (``x`` over
             ``time_x``). Other variables (a forecast's ``status``, say) are kept;
+        - a Zarr store (``.zarr``) of such a data set;
         - an NPZ file (``.npz``) or a MATLAB file (``.mat``) with the arrays ``u``
             ``(trajectory, time, state)`` or ``(time, state)`` and ``t`` or ``time`` ``(time,)`` or
             ``(trajectory, time)``, and optionally ``state`` or ``states`` (names), ``units``,
@@ -134,7 +135,8 @@ def _open_one(source: Any, columns: Columns) -> xr.Dataset:
     name = str(path) if len(str(path)) <= 100 else f"…{str(path)[-99:]}"
     try:
         read = reader_of(path)
-        _check_file(path)
+        if suffix_of(path).lower() != ".zarr":  # which is a folder
+            _check_file(path)
         return _checked(read(path, columns))
     except DataError as error:
         raise DataError(f"{name}: {error}") from None

@@ -18,6 +18,14 @@ def seal(content: bytes) -> bytes:
     return content + _MARK + hashlib.sha256(content).hexdigest().encode()
 
 
+def seal_file(path: Path) -> None:
+    """Put the SHA-256 of a file behind it, in memory for a part of it."""
+    with path.open("r+b") as file:
+        digest = _digest(file, file.seek(0, 2) - file.seek(0))
+        file.seek(0, 2)
+        file.write(_MARK + digest)
+
+
 def sealed(path: Path) -> bool:
     """Whether a file has a checksum at its end.
 

@@ -7,7 +7,15 @@ import logging
 import os
 from typing import Any
 
-from pnde.engines.protocol import Batch, Engine, Mechanical, Step, Training, Trajectories
+from pnde.engines.protocol import (
+    Batch,
+    Engine,
+    Mechanical,
+    MembersTraining,
+    Step,
+    Training,
+    Trajectories,
+)
 from pnde.engines.status import Status
 from pnde.errors import EngineError, nearest
 
@@ -16,6 +24,7 @@ __all__ = [
     "Batch",
     "Engine",
     "Mechanical",
+    "MembersTraining",
     "Status",
     "Step",
     "Training",

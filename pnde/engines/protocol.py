@@ -105,6 +105,23 @@ class Training(Protocol):
 
 
 @runtime_checkable
+class MembersTraining(Protocol):
+    """Models of one kind in training, a step of each at a time; see `Training`."""
+
+    def step(self, indices: Sequence[int], rate: float) -> list[Step]:
+        """A step of each member, on the training batch that it has at its index."""
+
+    def loss(self, index: int) -> list[Step]:
+        """The loss of each member on a validation batch."""
+
+    def weights(self) -> list[Weights]:
+        """The weights of each member now, copies."""
+
+    def states(self) -> list[dict[str, np.ndarray]]:
+        """What `Training.state` is, of each member."""
+
+
+@runtime_checkable
 class Engine(Protocol):
     """An engine. All arrays are NumPy's; nothing of the engine's own leaks out."""
 
@@ -180,6 +197,16 @@ class Engine(Protocol):
         Where an input jumps, a saved state is the one after it.
         """
 
+    def export(self, model: Model, weights: Weights, settings: SolverConfig, samples: int) -> bytes:
+        """The forecast of a model without inputs as a program of `jax.export`, for any number of trajectories.
+
+        Its arguments are initial states `(B, n)`, times `(samples,)` and, of a model with parameters, these `(B, r)`;
+        it gives states `(B, samples, n)` and the status `(B,)`, all but the latter in float64.
+
+        **Raises:** `pnde.errors.ConfigError` from an engine that has no such programs; `pnde.errors.EngineError` if a
+        package is missing to write them.
+        """
+
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
@@ -209,4 +236,19 @@ class Engine(Protocol):
 
         **Raises:** `pnde.errors.ConstraintError` if rows of the law depend on each other at the segments' starts;
         `pnde.errors.RunError` if `state` is not one of this engine and model.
+        """
+
+    def start_members(
+        self,
+        model: Model,
+        train: Sequence[Sequence[Batch]],
+        valid: Sequence[Batch],
+        weights: Sequence[Weights],
+        states: Sequence[Mapping[str, np.ndarray] | None],
+    ) -> MembersTraining:
+        """Begin to train, or go on with, models that differ in their weights and in their training batches alone.
+
+        **Arguments:** those of `start`; `train`, `weights` and `states` have one of each for each member.
+
+        **Raises:** as `start`; `pnde.errors.ConfigError` from an engine that cannot, or for inputs that jump.
         """

@@ -57,6 +57,8 @@ def trajectories(
       first of several.
     - `axes`: axes to draw on, one for each state, and as many more as inputs are to be shown.
 
+    Bands of a forecast (`Run.rollout(bands=0.9)`) are shaded.
+
     **Returns:** the axes, one for each state and then one for each input. Gaps in the data are gaps in the lines.
     """
     sets = {"": data} if isinstance(data, xr.Dataset) else dict(data)
@@ -89,6 +91,7 @@ def trajectories(
                     else:
                         line, text = models[label], label
                     panel.plot(times[row], u[row], **line, **_entry(text, row, trajectories, sets))
+                    _draw_bands(panel, ds, row, column, line)
             panel.set_ylabel(state_label(first, state_index(first, name)))
             _let_leave(panel, sets, name, trajectories)
         for order, (label, ds) in enumerate(driven.items()):
@@ -109,6 +112,18 @@ def trajectories(
                 flat[0].figure.suptitle(trajectory_label(first, trajectories[0]), fontsize=7)
         legend(flat, own)
     return flat
+
+
+def _draw_bands(panel: Any, ds: xr.Dataset, row: int, column: int, line: Mapping[str, Any]) -> None:
+    """The bands of a forecast that has some."""
+    if "lower" not in ds or "upper" not in ds:
+        return
+    lower, upper = (
+        ds[name].transpose("trajectory", "time", "state").values[row, :, column]
+        for name in ("lower", "upper")
+    )
+    look = {"color": line.get("color"), "alpha": 0.2, "linewidth": 0}
+    panel.fill_between(time_matrix(ds)[row], lower, upper, **look)
 
 
 def _draw_inputs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pnde.engines import Step
 from pnde.training import EpochRow, Progress
@@ -67,3 +67,33 @@ def progress_bar(label: str, done: Progress, epochs: int, show: bool) -> Iterato
         bar_format=_FORMAT,
     ) as bar:
         yield Bar(bar, label, done, epochs, lines)
+
+
+@contextlib.contextmanager
+def counting(
+    label: str, done: int, total: int, unit: str, show: bool
+) -> Iterator[Callable[[int, str], None]]:
+    """A bar, or lines, with the time left; call what it gives with how many are done, and a text."""
+    from tqdm.auto import tqdm
+
+    lines = show and not sys.stderr.isatty() and "ipykernel" not in sys.modules
+    began = told = time.monotonic()
+    with tqdm(
+        total=total, initial=done, desc=label, unit=f" {unit}", disable=not show or lines
+    ) as bar:
+
+        def tell(now_done: int, text: str) -> None:
+            nonlocal told
+            bar.set_postfix_str(text, refresh=False)
+            bar.update(now_done - bar.n)
+            now = time.monotonic()
+            if lines and (now - told >= _SECONDS or now_done == total):
+                told = now
+                left = tqdm.format_interval((now - began) * (total - now_done) / (now_done - done))
+                print(
+                    f"{label}: {now_done} of {total} {unit}, {left} left{text and f', {text}'}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+        yield tell

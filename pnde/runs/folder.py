@@ -7,13 +7,14 @@ weights.safetensors   the best weights, once the run is complete
 history.csv           a row for each epoch
 checkpoint/           state.safetensors: all that the next epoch and the end depend on
 report.json           versions, engine, timings, errors
+member-1/ …           run folders of the members, if it is an ensemble, which then has no weights of its own
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,11 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def write_progress(folder: Path, progress: Progress) -> None:
     """The checkpoint, and the history so far for whoever looks at it."""
+    _write_checkpoint(folder, _arrays_of(progress))
+    write_history(folder, progress)
+
+
+def _write_checkpoint(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
     inner = folder / INNER
     if inner.is_symlink():
         raise RunError(f"{inner} is a link: a run keeps to its own folder")
@@ -90,15 +96,27 @@ def write_progress(folder: Path, progress: Progress) -> None:
         inner.mkdir(exist_ok=True)  # a folder that was removed meanwhile is not made anew
     except OSError as error:
         raise cannot_write(inner, error) from None
+    write_arrays(folder / CHECKPOINT, arrays)
+
+
+def _arrays_of(progress: Progress) -> dict[str, np.ndarray]:
     groups = {
         "weights": progress.weights,
         "best": progress.best_weights,
         "engine": progress.state or {},
     }
     arrays = {f"{g}.{name}": array for g, group in groups.items() for name, array in group.items()}
-    arrays["history"] = np.array(progress.history, dtype=float)
-    write_arrays(folder / CHECKPOINT, arrays)
-    write_history(folder, progress)
+    return arrays | {"history": np.array(progress.history, dtype=float)}
+
+
+def write_members(folder: Path, progresses: Sequence[Progress]) -> None:
+    """The checkpoint of members that are trained together, in one file: all or none has come so far."""
+    arrays = {
+        f"{k}.{name}": array
+        for k, progress in enumerate(progresses)
+        for name, array in _arrays_of(progress).items()
+    }
+    _write_checkpoint(folder, arrays)
 
 
 def read_progress(folder: Path) -> Progress | None:
@@ -109,8 +127,27 @@ def read_progress(folder: Path) -> Progress | None:
     path = folder / CHECKPOINT
     if not path.exists():
         return None
-    arrays = read_arrays(path)
+    return _progress_of(path, read_arrays(path))
 
+
+def read_members(folder: Path, members: int) -> tuple[Progress, ...] | None:
+    """How far members came; `None` if they were stopped before their first checkpoint.
+
+    **Raises:** `pnde.errors.RunError` if the checkpoint is damaged.
+    """
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return None
+    arrays = read_arrays(path)
+    return tuple(
+        _progress_of(
+            path, {n.removeprefix(f"{k}."): a for n, a in arrays.items() if n.startswith(f"{k}.")}
+        )
+        for k in range(members)
+    )
+
+
+def _progress_of(path: Path, arrays: Mapping[str, np.ndarray]) -> Progress:
     def group(prefix: str) -> dict[str, np.ndarray]:
         start = prefix + "."
         return {k[len(start) :]: v for k, v in arrays.items() if k.startswith(start)}
@@ -181,12 +218,28 @@ def checksums(folder: Path, *names: str) -> dict[str, str]:
 
 def occupied(folder: Path) -> str | None:
     """A file of a run that the folder holds, or `None`."""
-    return next((name for name in FILES if (folder / name).exists()), None)
+    there = next((name for name in FILES if (folder / name).exists()), None)
+    return there or next((path.name for path in _members(folder)), None)
+
+
+def _members(folder: Path) -> list[Path]:
+    """The folders of members that hold a file of a run."""
+    return [
+        path
+        for path in sorted(folder.glob("member-*"))
+        if not path.is_symlink() and any((path / name).exists() for name in FILES)
+    ]
 
 
 def has_weights(folder: Path) -> bool:
     """Whether a run folder holds weights that can be loaded."""
-    return (folder / WEIGHTS).exists() or (folder / CHECKPOINT).exists()
+    whole = (folder / WEIGHTS).exists() or member_folder(folder, 0).exists()
+    return whole or (folder / CHECKPOINT).exists()
+
+
+def member_folder(folder: Path, member: int) -> Path:
+    """The run folder of a member of an ensemble, counted from 0."""
+    return folder / f"member-{member + 1}"
 
 
 def clear(folder: Path, made: list[Path]) -> None:
@@ -197,6 +250,8 @@ def clear(folder: Path, made: list[Path]) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise cannot_write(path, error) from None
+    for path in _members(folder):
+        clear(path, [path])
     for path in [folder / INNER, *made[::-1]]:
         try:
             path.rmdir()

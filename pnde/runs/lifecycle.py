@@ -13,7 +13,6 @@ import xarray as xr
 from pnde.config import Config
 from pnde.data import (
     open_data,
-    save_data,
     split_data,
 )
 from pnde.engines import Engine, get
@@ -23,11 +22,11 @@ from pnde.models import (
     Mechanics,
     Model,
     check_weights,
-    initial_weights,
 )
 from pnde.runs import folder as disk
-from pnde.runs.bar import progress_bar
+from pnde.runs.ensemble import Ensemble
 from pnde.runs.lock import is_left_behind, locked
+from pnde.runs.members import under_way
 from pnde.runs.new_folder import new_folder
 from pnde.runs.new_model import new_model
 from pnde.runs.passed_again import again, bounds_again, law_again
@@ -35,19 +34,12 @@ from pnde.runs.record import (
     Record,
     Sources,
     array,
-    data_record,
     find_data,
 )
-from pnde.runs.report import report_of
 from pnde.runs.run import Run, rows_of
 from pnde.systems import System, names
 from pnde.training import (
-    Batches,
-    Progress,
     batches_of,
-    check_fits,
-    epochs,
-    warn_of_nothing_learned,
 )
 
 logger = logging.getLogger("pnde")
@@ -116,9 +108,8 @@ def train(
         ds = _split(ds, config)
     engine = get(config.engine)
     model, batches = new_model(engine, ds, constraint, config, order, metric, physics)
-    weights = initial_weights(model, config.seed)
-    begun = Progress(weights, weights)
-    training = _Training(engine, model, ds, batches, Sources.of(constraint), progress)
+    training = under_way(engine, model, ds, batches, Sources.of(constraint), progress)
+    begun = training.begin()
     if folder is None:
         return training.run(begun, None)
     path = Path(folder)
@@ -155,22 +146,26 @@ def load(
     """
     path = Path(folder)
     record, model, ds, running = _read(path, constraint, physics, metric, engine)
-    if record.complete:
-        for name in (disk.WEIGHTS, disk.HISTORY, disk.REPORT):
-            record.check_file(path, name)
-        weights = disk.read_arrays(path / disk.WEIGHTS)
-        check_weights(model, weights)
-        history, report = disk.read_history(path), read_json(path / disk.REPORT)
-    else:
-        progress = disk.read_progress(path)
-        if progress is None:
+    if not record.complete:
+        training = under_way(running, model, ds, None, record.sources, False)
+        done = training.read(path)
+        if done is None:
             raise RunError(
                 f"the training in {path} was stopped before its first checkpoint; go on with it by pnde resume {path}"
             )
-        check_fits(progress, model)
         logger.warning("%s: training is not complete; pnde resume goes on with it", path)
-        weights, history = progress.best_weights, progress.history
-        report = report_of(running, model, progress, complete=False)
+        return training.so_far(done)
+    if model.config.members > 1:
+        members = [
+            load(disk.member_folder(path, k), constraint, physics, metric, engine)
+            for k in range(model.config.members)
+        ]
+        return Ensemble(model, members)
+    for name in (disk.WEIGHTS, disk.HISTORY, disk.REPORT):
+        record.check_file(path, name)
+    weights = disk.read_arrays(path / disk.WEIGHTS)
+    check_weights(model, weights)
+    history, report = disk.read_history(path), read_json(path / disk.REPORT)
     return Run(model, weights, history, report, ds, running, record.sources)
 
 
@@ -204,81 +199,11 @@ def resume(
             )
         running.check(model.config, model.bounds)
         batches = batches_of(running, model, ds)
-        done = disk.read_progress(path)
+        training = under_way(running, model, ds, batches, record.sources, progress)
+        done = training.read(path)
         if done is None:  # stopped before the first one
-            weights = initial_weights(model, model.config.seed)
-            done = Progress(weights, weights)
-        check_fits(done, model)
-        training = _Training(running, model, ds, batches, record.sources, progress)
+            done = training.begin()
         return training.go_on(done, path, find_data(path, record.data))
-
-
-class _Training:
-    """A training under way: the loop over epochs with its progress bar and its folder."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        model: Model,
-        ds: xr.Dataset,
-        batches: Batches,
-        sources: Sources,
-        show: bool,
-    ):
-        self._engine, self._model, self._ds, self._batches = engine, model, ds, batches
-        self._sources, self._show = sources, show
-
-    def run(self, begun: Progress, path: Path | None, source: Path | None = None) -> Run:
-        """Train from the beginning; into a new folder, if there is one."""
-        if path is None:
-            return self._result(self._epochs(begun, None))
-        data = source
-        if data is None:
-            data = path / disk.DATA
-            save_data(self._ds, data)
-        disk.write_config(path, self._model.config)
-        Record.of(
-            self._model,
-            self._engine,
-            rows_of(self._engine, self._model, self._ds),
-            self._sources,
-            data_record(path, data),
-            disk.checksums(path, disk.CONFIG),
-            complete=False,
-        ).write(path)
-        return self.go_on(begun, path, data)
-
-    def go_on(self, done: Progress, path: Path, data: Path) -> Run:
-        """Train to the end, and make the folder that of a complete run."""
-        run = self._result(self._epochs(done, path))
-        run._finish(path, data)
-        return run
-
-    def _result(self, done: Progress) -> Run:
-        warn_of_nothing_learned(self._model, done, self._batches, self._ds)
-        return Run(
-            self._model,
-            done.best_weights,
-            done.history,
-            report_of(self._engine, self._model, done, complete=True),
-            self._ds,
-            self._engine,
-            self._sources,
-        )
-
-    def _epochs(self, done: Progress, path: Path | None) -> Progress:
-        optimiser = self._model.config.optimiser
-        assert optimiser.epochs is not None
-        with progress_bar(self._model.kind.label, done, optimiser.epochs, self._show) as bar:
-            for end in epochs(self._engine, self._model, self._batches, done, bar.on_step):
-                bar.on_epoch(end.row)
-                number = int(end.row.epoch)
-                last = number == optimiser.epochs
-                if last or (path is not None and number % optimiser.checkpoint_every == 0):
-                    done = end.progress()
-                    if path is not None:
-                        disk.write_progress(path, done)
-        return done
 
 
 def _read(

@@ -11,18 +11,21 @@ import pandas as pd
 import xarray as xr
 
 from pnde import forecast as forecasts
-from pnde.data import open_data, save_data, select, time_matrix
+from pnde.data import open_data, save_data, select, time_label, time_matrix
 from pnde.driven import conditions_of
 from pnde.engines import Engine
 from pnde.errors import DataError
 from pnde.laws import Conditions
 from pnde.laws.projecting import onto_manifold
-from pnde.metrics import table
+from pnde.metrics import coverage, table
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
+from pnde.runs.bands import add_bands, band_widths, check_level
+from pnde.runs.exporting import Format, export_forecast
 from pnde.runs.mechanics import check_constant, compact, mechanics
 from pnde.runs.new_folder import new_folder
 from pnde.runs.record import Record, Sources, data_record
+from pnde.runs.streaming import stream
 from pnde.training import EpochRow
 
 
@@ -83,6 +86,8 @@ class Run:
         inputs: Any = None,
         parameters: Any = None,
         jumps: Sequence[float] = (),
+        bands: float | None = None,
+        calibration: Any = None,
     ) -> xr.Dataset:
         """Forecast trajectories.
 
@@ -98,6 +103,9 @@ class Run:
             numbers.
         - `parameters`: numbers `(r,)`, an array `(B, r)`, or either by name; those of `initial` if absent.
         - `jumps`: times at which inputs that are an array or a function jump; the value at one is that after it.
+        - `bands`: a share such as 0.9: `lower` and `upper` then hold the truth with at least that probability, for each
+            time and state, if it is one like the trajectories that they are calibrated on.
+        - `calibration`: those trajectories, a data set or file; the valid split by default. Bands reach as far as they.
 
         **Returns:** a data set in the standard layout with `status`, `steps`, `evaluations`; `constraint_error` for a
         model with a law; `energy` for a mechanical model; `state_error` where `initial` has the truth.
@@ -108,6 +116,26 @@ class Run:
         `"raise"`.
         """
         truth = self._initial(initial, t_start)
+        if bands is None:
+            return self._forecast(truth, t_end, dt, inputs, parameters, jumps)
+        check_level(bands)
+        unseen = select(self.data, "valid") if calibration is None else open_data(calibration)
+        widths, clock = band_widths(unseen, self._forecast(unseen, None, None), bands)
+        out = self._forecast(truth, t_end, dt, inputs, parameters, jumps)
+        return add_bands(out, widths, clock, bands)
+
+    def _all_weights(self) -> list[Weights]:
+        return [self.weights]
+
+    def _forecast(
+        self,
+        truth: xr.Dataset,
+        t_end: float | None,
+        dt: float | None,
+        inputs: Any = None,
+        parameters: Any = None,
+        jumps: Sequence[float] = (),
+    ) -> xr.Dataset:
         model, conditions = self.model, Conditions.of(truth)
         onto = onto_manifold(self._engine, model.constraint, model.metric, conditions, model.bounds)
         u0, times = forecasts.first_samples(truth, onto)
@@ -121,7 +149,7 @@ class Run:
             )
         driven = conditions_of(self.model, self.data, truth, times, inputs, parameters, jumps)
         out = forecasts.forecast(
-            self._engine, self.model, self.weights, self.data, truth, times, u0, driven
+            self._engine, self.model, self._all_weights(), self.data, truth, times, u0, driven
         )
         if callable(inputs):
             kinds = np.full(len(self.model.inputs), "linear")
@@ -129,20 +157,63 @@ class Run:
         seconds = self.report.get("train_seconds")
         return out if seconds is None else out.assign_attrs(train_seconds=seconds)
 
+    def rollout_to(
+        self,
+        path: str | Path,
+        initial: Any = None,
+        t_end: float | None = None,
+        dt: float | None = None,
+        *,
+        t_start: float | None = None,
+        inputs: Any = None,
+        parameters: Any = None,
+        jumps: Sequence[float] = (),
+        progress: bool = True,
+    ) -> Path:
+        """Forecast any number of trajectories into a file, in memory for a block of them.
+
+        The arguments are those of `rollout`, and what is written is what it returns.
+
+        **Arguments:**
+
+        - `path`: `.nc`, or `.zarr`, which needs `pip install 'pnde[zarr]'`. Until it is complete, all is in the folder
+            `PATH.part`, from which the same call goes on where one was stopped.
+        - `progress`: show a progress bar.
+
+        **Raises:** what `rollout` does; `pnde.errors.DataError` for trajectories that do not start together, or inputs
+        that jump; `pnde.errors.RunError` if `path` is there, or the disk does not take it.
+        """
+        truth = self._initial(initial, t_start)
+        return stream(self, truth, Path(path), t_end, dt, inputs, parameters, jumps, progress)
+
     def evaluate(
-        self, data: Any = None, t_end: float | None = None, at: Any = None
+        self,
+        data: Any = None,
+        t_end: float | None = None,
+        at: Any = None,
+        bands: float | None = None,
     ) -> pd.DataFrame:
         """A table with the state error at the times `at` (the end by default), the mean and maximal constraint error.
 
         Below the model stand two that have learned nothing: states that stand still, or move at their mean velocity.
+        With `bands` the table has their coverage, the share of the truth that they hold, and their width, in units of
+        the states' spreads, both as means over trajectories, times and states.
 
         **Arguments:** those of `rollout`; the run's test split by default.
         """
         truth = self._initial(data, None)
-        rows = {self.label: self.rollout(truth, t_end)}
+        forecast = self.rollout(truth, t_end, bands=bands)
+        rows = {self.label: forecast}
         if truth.sizes["time"] > 1:
             rows |= forecasts.straight_lines(self.data, truth)
-        return table(rows, at=at)
+        out = table(rows, at=at)
+        if bands is not None:
+            width = (forecast["upper"] - forecast["lower"]) / self.model.std
+            out.loc[self.label, f"coverage of {bands:g} bands"] = float(
+                coverage(truth, forecast).mean()
+            )
+            out.loc[self.label, "width of bands"] = float(width.mean())
+        return out
 
     def mechanics(self, u: Any = None) -> xr.Dataset:
         """What a mechanical model has learned (`network.form = "mechanical"`), at states.
@@ -190,6 +261,38 @@ class Run:
         if self.model.mechanical:
             check_constant(self.model, name)
         return compact(self.mechanics(self.data.isel(trajectory=[0]))[name][0, 0])
+
+    def export(
+        self, path: str | Path, format: Format = "stablehlo", samples: int | None = None
+    ) -> Path:
+        """Write the forecast as a program that JAX alone runs: solver, law, retraction and weights inside.
+
+        **Arguments:**
+
+        - `path`: a file. `PATH.txt` beside it says how it is called.
+        - `format`: `"stablehlo"`, what `jax.export` writes; `"npz"`, the same as an array `program` among the weights,
+            the normaliser and the names, for `numpy.load`.
+        - `samples`: at how many times it forecasts, those of the test trajectories if absent. The times themselves are
+            an argument, as are initial states, any number of them, and parameters.
+
+        **Raises:** `pnde.errors.ConfigError` for a model with inputs, or by the julia engine;
+        `pnde.errors.EngineError` if the package flatbuffers is missing.
+        """
+        if samples is None:
+            samples = select(self.data, "test").sizes["time"]
+        units = [""] * len(self.model.states)
+        if "units" in self.data.coords:
+            units = [str(unit) for unit in self.data["units"].values]
+        return export_forecast(
+            self._engine,
+            self.model,
+            self.weights,
+            samples,
+            Path(path),
+            format,
+            time_label(self.data),
+            units,
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the run folder, its data included.

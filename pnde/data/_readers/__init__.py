@@ -26,6 +26,7 @@ READERS = {
     ".nc": "netcdf",
     ".npz": "npz",
     ".parquet": "parquet",
+    ".zarr": "zarr",
 }
 _GRIDS = (".m", ".raw", ".json", ".xlsx")
 

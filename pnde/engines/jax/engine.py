@@ -13,29 +13,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Mechanical, Status, Training, Trajectories
+from pnde.engines import Batch, Mechanical, MembersTraining, Training, Trajectories
 from pnde.engines.jax import fields, mechanics
-from pnde.engines.jax.bounds import can_be_kept
 from pnde.engines.jax.devices import check_device, on_device_of
-from pnde.engines.jax.driving import drive, instant
+from pnde.engines.jax.driving import drive
 from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.enclosing import enclose, is_inside
+from pnde.engines.jax.exporting import exported
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
+from pnde.engines.jax.members import JaxMembers
 from pnde.engines.jax.numerics import numerics
-from pnde.engines.jax.portions import block_size, in_portions
+from pnde.engines.jax.portions import block_size
 from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.retraction import is_on_manifold, retract
+from pnde.engines.jax.rolling import rollout
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.training import (
     JaxTraining,
     batch_loss,
     can_guard,
-    model_dynamics,
     on_device,
 )
-from pnde.engines.rank import rank_margin
 from pnde.laws import UNDRIVEN, Bounds, Conditions, Constraint, Instant
 from pnde.models import Model, Weights
 
@@ -140,6 +140,12 @@ class JaxEngine:
         return replace(found, c=np.asarray(c_then, np.float64)) if conditions.jump else found
 
     @numerics()
+    def export(self, model: Model, weights: Weights, settings: SolverConfig, samples: int) -> bytes:
+        inspect_model(model)
+        with on_device_of(model.config.device):
+            return exported(model, weights, settings, samples)
+
+    @numerics()
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
@@ -187,6 +193,19 @@ class JaxEngine:
         inspect_model(model)
         with on_device_of(model.config.device):
             return JaxTraining(model, train, valid, weights, state)
+
+    @numerics()
+    def start_members(
+        self,
+        model: Model,
+        train: Sequence[Sequence[Batch]],
+        valid: Sequence[Batch],
+        weights: Sequence[Weights],
+        states: Sequence[Mapping[str, np.ndarray] | None],
+    ) -> MembersTraining:
+        inspect_model(model)
+        with on_device_of(model.config.device):
+            return JaxMembers(model, train, valid, weights, states)
 
 
 @of_recent
@@ -240,60 +259,13 @@ def _push(made_of, u0, velocity, times):
     return jax.vmap(lambda u0, velocity: solve(field, u0, times, velocity, settings))(u0, velocity)
 
 
-@of_model(static_argnums=(0,))
-def _rollout(model, settings, parameters, u0, times, c, driven):
-    law = model.constraint
-    dynamics = model_dynamics(model, None if law is None else law.domain)
-
-    def one(u0, times, c, driven):
-        args = (parameters, driven, c)
-        solution, c = dynamics.solve(u0, times, args, settings, spread=model.std)
-        if not dynamics.retracts:
-            return solution, c
-        at = jax.vmap(instant, in_axes=(None, 0))(driven, times)
-        if dynamics.bounds is not None:
-            solution = _within_bounds(model, dynamics, settings, solution, at, c)
-        if law is None:
-            return solution, c
-        rank = in_portions(lambda at, u: _rank_margin(model, u, at), at, solution.u)
-        singular = jnp.any(jnp.isfinite(rank) & (rank < 1))
-        status = solution.status
-        if settings.retract != "never":
-            on = jax.vmap(lambda u, at, c: is_on_manifold(law, u, at, c))(solution.u, at, c)
-            off = jnp.any(jnp.all(jnp.isfinite(solution.u), axis=1) & ~on)
-            status = jnp.where((status == Status.OK) & off, Status.OFF_MANIFOLD, status)
-        return solution._replace(status=jnp.where(singular, Status.RANK_DEFICIENT, status)), c
-
-    return jax.vmap(one)(u0, times, c, driven)
-
-
-def _within_bounds(model, dynamics, settings, solution, at, c):
-    """The solution with the status of one whose bounds cannot be kept, or are not."""
-    law, bounds, method = dynamics.law, dynamics.bounds, model.config.projection.method
-
-    retracts = settings.retract != "never"
-    moves = any(part.rows.moves for part in bounds.parts) or (law is not None and law.moves)
-
-    def fails(at, u):
-        kept = is_inside(bounds, u, at) if retracts else jnp.ones((), bool)
-        if moves or not retracts:  # else a state at rest keeps them all
-            kept = kept & can_be_kept(law, bounds, model.metric, method, u, at)
-        return jnp.all(jnp.isfinite(u)) & ~kept
-
-    failed = jnp.any(in_portions(fails, at, solution.u))
-    status = jnp.where(failed & (solution.status == Status.OK), Status.INFEASIBLE, solution.status)
-    return solution._replace(status=status)
-
-
 def _is_there(law, bounds, u, at, c):
     """Whether a state is on the manifold and inside of the bounds."""
     there = jnp.ones((), bool) if law is None else is_on_manifold(law, u, at, c)
     return there if bounds is None else there & is_inside(bounds, u, at)
 
 
-def _rank_margin(model, u, at):
-    margin = rank_margin(fields.condition_of(model, at, u))
-    return jnp.where(jnp.all(jnp.isfinite(u)), margin, jnp.nan)
+_rollout = of_model(static_argnums=(0,))(rollout)
 
 
 @of_model()

@@ -151,13 +151,17 @@ class Slots:
         self.count = self._enough()
 
     @classmethod
-    def for_training(cls, model: Model, segments: Any, recent: Iterable[float] = ()) -> Slots:
-        """For a batch of segments, as many slots as there is memory for; `recent` are steps of earlier batches."""
+    def for_training(
+        cls, model: Model, segments: Any, recent: Iterable[float] = (), members: int = 1
+    ) -> Slots:
+        """For a batch of segments of each member, as many slots as there is memory for; `recent` are steps of earlier
+        batches."""
         settings = model.config.solver
         own_steps = segments.grid.ndim > 1 or segments.drive.jumps is not None
         if not is_explicit(settings) or settings.adjoint == "backsolve" or own_steps:
             return cls(0)
-        room = cls._MEMORY // (slot_bytes(model, segments.u) + _factor_bytes(model, segments.u))
+        size = slot_bytes(model, segments.u) + _factor_bytes(model, segments.u)
+        room = cls._MEMORY // (members * size)
         return cls(min(room, settings.max_steps), recent)
 
     def too_few(self, status: int) -> bool:

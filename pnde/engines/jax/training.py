@@ -205,10 +205,7 @@ class JaxTraining:
         return fields.weights(self._parameters)
 
     def state(self) -> dict[str, np.ndarray]:
-        moments = {"mu": fields.weights(self._adam.mu), "nu": fields.weights(self._adam.nu)}
-        arrays = {f"{m}.{name}": value for m, ws in moments.items() for name, value in ws.items()}
-        count = np.asarray(self._adam.count)
-        return {"count": count, "recent_steps": self._slots.recent_steps(), **arrays}
+        return saved_state(self._adam, self._slots.recent_steps())
 
 
 def can_guard(model: Model) -> bool:
@@ -216,8 +213,7 @@ def can_guard(model: Model) -> bool:
     return is_explicit(model.config.solver)
 
 
-@of_model(static_argnums=(0, 1), donate_argnums=(2, 3))
-def step(model, slots, guard, parameters, adam, segments, rate):
+def one_step(model, slots, guard, parameters, adam, segments, rate):
     """One step of the optimiser; nothing changes if the gradient is not finite, or `slots` were too few."""
     before = parameters, adam
     loss = partial(batch_loss, model, slots=slots, guard=guard)
@@ -231,12 +227,15 @@ def step(model, slots, guard, parameters, adam, segments, rate):
         direction, adam = _ADAM.update(gradient, adam)
     decay = model.config.optimiser.weight_decay
     parameters = jax.tree.map(lambda p, d: p - rate * (d + decay * p), parameters, direction)
-    steps, status = jnp.mean(solution.steps, dtype=value.dtype), _worst(solution)
+    steps, status = jnp.mean(solution.steps, dtype=value.dtype), worst(solution)
     done = jnp.isfinite(norm)
     if slots is not None:
         done = done & (status != Status.MAX_STEPS)
     parameters, adam = jax.tree.map(partial(jnp.where, done), (parameters, adam), before)
     return parameters, adam, value, norm, status, steps
+
+
+step = of_model(static_argnums=(0, 1), donate_argnums=(2, 3))(one_step)
 
 
 @of_model()
@@ -265,17 +264,24 @@ def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> flo
 @of_model()
 def _valid_loss(model, parameters, segments):
     loss, solution = batch_loss(model, parameters, segments, derivative=False)
-    return loss, jnp.mean(solution.steps, dtype=loss.dtype), _worst(solution)
+    return loss, jnp.mean(solution.steps, dtype=loss.dtype), worst(solution)
 
 
-def _worst(solution: Solution) -> Array:
+def worst(solution: Solution) -> Array:
     return jnp.max(solution.status)
+
+
+def saved_state(adam: optax.ScaleByAdamState, recent: np.ndarray) -> dict[str, np.ndarray]:
+    """The optimiser and the solver's steps in the last batches, as `Training.state` gives them."""
+    moments = {"mu": fields.weights(adam.mu), "nu": fields.weights(adam.nu)}
+    arrays = {f"{m}.{name}": value for m, ws in moments.items() for name, value in ws.items()}
+    return {"count": np.asarray(adam.count), "recent_steps": recent, **arrays}
 
 
 def _restored(
     fresh: optax.ScaleByAdamState, state: Mapping[str, np.ndarray]
 ) -> tuple[optax.ScaleByAdamState, np.ndarray]:
-    """The optimiser and the solver's steps in the last batches, as `JaxTraining.state` wrote them."""
+    """The optimiser and the solver's steps in the last batches, as `saved_state` made them."""
     like = {"mu": fields.weights(fresh.mu), "nu": fields.weights(fresh.nu)}
     expected = {f"{m}.{name}": value for m, ws in like.items() for name, value in ws.items()}
     odd = set(state) ^ {*expected, "count", "recent_steps"}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Mechanical, Training, Trajectories
+from pnde.engines import Batch, Mechanical, MembersTraining, Training, Trajectories
 from pnde.engines.julia.arrays import has_card, to_julia, to_python, trajectories_of
 from pnde.engines.julia.driving import Sizes, julia_drive, julia_instant
 from pnde.engines.julia.laws import has_twin, julia_law
@@ -61,6 +61,11 @@ class JuliaEngine:
         if config.network.matmul_precision != "highest":
             raise ConfigError(
                 'network.matmul_precision is a setting of engine="jax"; in Julia, CUDA.math_mode! sets that of a GPU'
+            )
+        if config.members > 1:
+            raise ConfigError(
+                'the julia engine trains one model at a time: use engine="jax" for members, or train runs with other '
+                "seeds"
             )
 
     def law(self, constraint: Constraint, u: np.ndarray, at: Instant) -> np.ndarray:
@@ -163,6 +168,11 @@ class JuliaEngine:
                 )
             )
 
+    def export(self, model: Model, weights: Weights, settings: SolverConfig, samples: int) -> bytes:
+        raise ConfigError(
+            'the julia engine exports no programs: load the run by engine="jax", which forecasts with the same weights'
+        )
+
     def velocity(
         self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
@@ -205,6 +215,17 @@ class JuliaEngine:
         state: Mapping[str, np.ndarray] | None = None,
     ) -> Training:
         return JuliaTraining(model, train, valid, weights, state)
+
+    def start_members(
+        self,
+        model: Model,
+        train: Sequence[Sequence[Batch]],
+        valid: Sequence[Batch],
+        weights: Sequence[Weights],
+        states: Sequence[Mapping[str, np.ndarray] | None],
+    ) -> MembersTraining:
+        self.check(model.config)
+        raise AssertionError("members are refused before they are trained")
 
     def network(self, network: Any) -> JuliaNetwork:
         """A network of PowerDynamics.jl 4: Julia code, the path of a file of it, or the object itself.
