@@ -252,7 +252,7 @@ def _centre(
     c: np.ndarray,
     conditions: Conditions,
 ) -> Trajectories:
-    """The mean of forecasts; of states on a manifold, which is curved, the mean put back onto it.
+    """The mean of forecasts; of states on a manifold, which is curved, or within bounds, the mean put back there.
 
     Where members are so far apart that the way back from their mean fails, or leads further than to the nearest of
     them, that one stands for it.
@@ -263,13 +263,14 @@ def _centre(
     if members[0].c is not None:
         of_jumps = np.mean([member.c for member in members if member.c is not None], axis=0)
     law, settings = model.constraint, model.config
-    if law is not None and settings.method == "pnde" and settings.rollout.retract != "never":
+    held = law is not None or model.bounds is not None
+    if held and settings.method == "pnde" and settings.rollout.retract != "never":
         inside = np.isfinite(u).all(axis=-1)
         target = c[:, None] if of_jumps is None else of_jumps
         target = np.broadcast_to(target, (*inside.shape, target.shape[-1]))
         at = conditions.at(times).pick(inside)
         mean = u[inside]
-        on, there = engine.retract(law, model.metric, mean, at, target[inside])
+        on, there = engine.retract(law, model.metric, mean, at, target[inside], model.bounds)
         each = np.stack([member.u[inside] for member in members])
         away = np.linalg.norm((each - mean) / model.std, axis=-1)
         nearest = each[away.argmin(axis=0), np.arange(len(mean))]
