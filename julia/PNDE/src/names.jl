@@ -18,10 +18,12 @@ named_method(name, gamma) = name == "nde" ? NDE() : name == "snde" ? SNDE(Float6
 named_settings(; solver, adjoint = "discretise", retract, options...) =
     Settings(; solver = SOLVERS[solver], adjoint = ADJOINTS[adjoint], retract = Symbol(retract), options...)
 
-function named_model(; activation, method, gamma, projection, features, options...)
+named_form(name, n) = name == "skew-gradient" ? SkewGradient(n) : VelocityForm()
+
+function named_model(; activation, method, gamma, projection, features, mean, form = "mlp", options...)
     return Model(;
         activation = ACTIVATIONS[activation], method = named_method(method, gamma), projection = PROJECTIONS[projection],
-        features = FEATURES[features], options...,
+        features = FEATURES[features], form = named_form(form, length(mean)), mean, options...,
     )
 end
 
