@@ -127,6 +127,22 @@ end
     jumps && @test_throws "inputs that jump are for the host" forecast(JLArray, true)
 end
 
+@testset "velocities along a conserved quantity on a card" begin
+    u = randn(rng, 4, 5)
+    c = value(Quartic(), u, 0.0)
+    model(place) = Model(;
+        sizes = (4, 8, 6), method = Projected(), constraint = Quartic(), form = SkewGradient(4), speed = place([0.5, 1.5, 2.5, 3.5]),
+        mean = place(zeros(4)), std = place(ones(4)),
+    )
+    θ = 0.4 .* sin.(1.3 .* (1:length(model(identity).layout)))
+    function loss(place)
+        there = model(place), place(c)
+        return (θ, u) -> sum(abs2, velocity(there[1], θ, u, there[2], 0.0))
+    end
+    @test loss(JLArray)(JLArray(θ), JLArray(u)) ≈ loss(identity)(θ, u)
+    @test all(map((x, y) -> Array(x) ≈ y, gradient(loss(JLArray), JLArray(θ), JLArray(u)), gradient(loss(identity), θ, u)))
+end
+
 @testset "a twin of a user's runs on the host, and the rest of its model where it is" begin
     law = Constraint((u, t) -> [u[1]^2 + u[2]^2 - sin(t), u[3]]; takes = (:t,), domain = u -> u[1] > -10)
     metric = u -> 1 .+ u .^ 2
