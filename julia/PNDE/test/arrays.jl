@@ -120,7 +120,8 @@ end
     end
     here, there = trained(identity), trained(JLArray)
     @test there[1] ≈ here[1] rtol = 1.0e-10
-    @test there[2] isa JLArray && Array(there[2]) ≈ here[2] rtol = 1.0e-9
+    @test there[2] isa JLArray
+    @test Array(there[2]) ≈ here[2] rtol = 1.0e-9
     forecast(place, jumps) =
         rollout(model(place), place(θ), place(u), repeat(collect(grid), 1, 3), place(c), Settings(; step = 0.02), driven(place, jumps))
     jumps || @test forecast(JLArray, false).u ≈ forecast(identity, false).u rtol = 1.0e-10
@@ -185,5 +186,5 @@ end
     flat = Constraint(u -> u[2]^2)
     lost = Model(; sizes = (2, 2), method = Projected(), constraint = flat, mean = zeros(2), std = ones(2))
     status = same(lost, push(0.1, 0.0), [1.0 2.0 3.0; 0.0 1.0 1.0], [0.0 1.0 1.0], settings(; step = 0.25, retract = :never))
-    @test status == Int8.([PNDE.NON_FINITE, PNDE.OK, PNDE.OK])
+    @test status == Int8.([PNDE.RANK_DEFICIENT, PNDE.OK, PNDE.OK])
 end
