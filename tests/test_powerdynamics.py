@@ -17,8 +17,6 @@ from pnde.errors import ConfigError, ConstraintError, DataError
 from pnde.laws import Instant
 from pnde.systems import Driving, PowerDynamicsGrid
 
-pytestmark = pytest.mark.usefixtures("light_compilation")
-
 
 class Network:
     """ȧ = 1 - a b with 0 = k (b - a²) - r: what the julia engine makes of such equations."""
