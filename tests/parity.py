@@ -22,6 +22,18 @@ DRIVEN = {
     "lotka-volterra-family": systems.get("lotka-volterra-family"),
     "ieee14-loads": systems.get("ieee14-loads"),
 }
+
+
+class SkewQuartic:
+    """The quartic oscillator as a model of first order whose network gives A of A ∇h."""
+
+    states, constraint, order = SYSTEMS["quartic"].states, SYSTEMS["quartic"].constraint, 1
+    name, inputs, family, form = "quartic-skew-gradient", (), (), "skew-gradient"
+    initial = SYSTEMS["quartic"].initial
+
+
+#: Systems with another form of the network.
+FORMS = {"quartic-skew-gradient": SkewQuartic()}
 #: How large the inputs of these are.
 SIZES = {"driven-pendulum": 0.1, "ieee14-loads": 10.0}
 METHODS = ("nde", "snde", "pnde")
@@ -36,9 +48,9 @@ def wave(*shape):
 
 def model_of(system, method, projection="cholesky", **solver):
     n, inputs, family = len(system.states), system.inputs, system.family
-    conditions = np.arange(len(inputs) + len(family))
+    conditions, form = np.arange(len(inputs) + len(family)), getattr(system, "form", "mlp")
     config = Config.make(
-        method=method, gamma=GAMMA, layers=2, width=8, skip=True,
+        method=method, gamma=GAMMA, form=form, layers=2, width=8, skip=True,
         solver={"solver": "tsit5", "precision": "float64", "max_steps": 4096, "retract": "never"} | solver,
         projection={"method": projection},
     )  # fmt: skip
@@ -47,6 +59,7 @@ def model_of(system, method, projection="cholesky", **solver):
         config=config,
         mean=0.1 * np.sin(np.arange(n)),
         std=1 + 0.1 * np.cos(np.arange(n)),
+        speed=0.5 + 0.1 * np.sin(np.arange(n)) if form == "skew-gradient" else None,
         constraint=system.constraint.bind(system.states),
         order=system.order,
         inputs=inputs,

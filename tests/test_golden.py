@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from parity import (
     DRIVEN,
+    FORMS,
     METHODS,
     PROJECTIONS,
     SYSTEMS,
@@ -27,23 +28,24 @@ from pnde.engines.jax.projection import project
 pytestmark = pytest.mark.slow
 
 FOLDER = Path(__file__).parent / "golden"
+ALL = SYSTEMS | DRIVEN | FORMS
 # What a method makes of a velocity does not depend on the system, so a few are solved with all of them.
 SOLVED = [
     (name, method)
-    for name in (SYSTEMS | DRIVEN)
+    for name in ALL
     for method in METHODS
     if method == "pnde" or name in ("quartic", "pendulum-4", "ieee14")
 ]
 
 
-@pytest.fixture(scope="module", params=[*SYSTEMS, *DRIVEN])
+@pytest.fixture(scope="module", params=[*ALL])
 def name(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
 def system(name):
-    return (SYSTEMS | DRIVEN)[name]
+    return ALL[name]
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +79,7 @@ def test_law(system, golden):
     close(get("jax").law(law, golden["u"], at), golden["h"], 1e-12)
 
 
+@pytest.mark.parametrize("name", [*SYSTEMS, *DRIVEN], indirect=True)
 @pytest.mark.parametrize("method", PROJECTIONS)
 def test_projection_and_its_derivative(golden, method):
     expected = golden["projection"][method]

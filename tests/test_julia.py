@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from live import SETTINGS, TIGHT, both, live, segments_of, states_of
-from parity import METHODS, SYSTEMS, close, flat, model_of, weights_of
+from parity import FORMS, METHODS, SYSTEMS, close, flat, model_of, weights_of
 
 import pnde
 from pnde.config import SolverConfig
@@ -83,6 +83,19 @@ class TestParity:
 @pytest.mark.julia
 @live
 class TestEngine:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_networks_of_the_skew_gradient_form(self, method):
+        system = FORMS["quartic-skew-gradient"]
+        u, at = states_of(SYSTEMS["quartic"]), Instant(np.zeros(3))
+        tight = model_of(system, method, solver="dopri8", rtol=1e-12, atol=1e-12)
+        c = get("jax").law(tight.constraint, u, at) - 0.1
+        ours, theirs = (run(tight, weights_of(tight), u, at, c) for run in both("velocity"))
+        close(ours, theirs, 1e-12)
+        batch = segments_of(system, 0.1)
+        ours, theirs = (run(tight, weights_of(tight), batch) for run in both("loss_and_gradient"))
+        close(ours[0], theirs[0])
+        close(flat(ours[1]), flat(theirs[1]))
+
     def test_single_precision_and_the_paper_s_adjoint(self):
         system = SYSTEMS["lotka-volterra"]
         batch = segments_of(system, 0.1)

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from live import SETTINGS, batch_of, both, live
-from parity import close, flat, model_of, weights_of
+from live import SETTINGS, SimpleSystem, batch_of, both, live
+from parity import close, flat, model_of, wave, weights_of
 
 import pnde
-from pnde.engines import get
+from pnde.data import Inputs
+from pnde.engines import Batch, get
 from pnde.errors import ConfigError, EngineError, GridError
-from pnde.laws import Instant
+from pnde.laws import Conditions, Instant
+from pnde.systems import Driving
 
 EQUATIONS = """
 function f!(du, u, p, t)
@@ -91,6 +93,99 @@ class TestDifferentialAlgebraic:
             grid.simulate(trajectories=1, t_end=1.0, dt=0.3)
         with pytest.raises((EngineError, GridError), match=r"PowerDynamics|not a Network"):
             pnde.systems.from_powerdynamics("3")
+
+
+DRIVEN = """
+function f!(du, u, p, t)
+    du[1] = 1 - u[1] * u[2]
+    du[2] = p[1] * (u[2] - u[1]^2) - p[2] + 0 * u[3]
+    du[3] = p[1] / 4 * (1 + p[3]) * u[3]^3.0 - sqrt(u[2]) * sin(u[1]) / u[2]
+end
+parameters, rest = ["slope", "load₊P", "line₊active"], [1.0, 1.0, cbrt(sin(1.0))]
+DifferentialAlgebraic(f!, [true, false, false], [2.0, 0.0, 1.0], ["a", "b", "c"], rest; parameters)
+"""
+
+
+@pytest.fixture(scope="module")
+def driven():
+    return pnde.systems.from_powerdynamics(DRIVEN, inputs=["load₊P", "line₊active"])
+
+
+def exact_b_and_c(u, w):
+    """The states without a derivative, as the one that has one and the inputs say."""
+    a, (power, active) = u[..., 0], np.moveaxis(w, -1, 0)
+    b = a**2 + power / 2
+    return np.stack([b, np.cbrt(2 * np.sin(a) / np.sqrt(b) / (1 + active))], axis=-1)
+
+
+@pytest.mark.julia
+@live
+class TestInputs:
+    """A load that changes and one of two lines that trips, of equations as above."""
+
+    def test_the_data_follow_the_inputs(self, driven):
+        assert driven.parameters == {"slope": 2.0, "load₊P": 0.0, "line₊active": 1.0}
+        assert driven.inputs == ("load₊P", "line₊active")
+        data = driven.simulate(2, t_end=2.0, dt=0.1, seed=4, **self.profile(2))
+        u, w = data["u"].values, data["w"].values
+        np.testing.assert_allclose(u[..., 1:], exact_b_and_c(u, w), rtol=1e-13)
+        assert float(pnde.check(data, driven.constraint)["absolute"].max()) < 1e-12
+        # At t = 1 the line trips: c jumps, a does not, and b follows the load, which goes on.
+        steps = np.abs(np.diff(u, axis=1))
+        assert (steps[:, 9, 2] > 0.1).all() and steps[:, 9, :2].max() < 0.05
+        usual = Driving(w=np.tile(driven.usual_inputs, (11, 1)))
+        still = driven.simulate(1, t_end=1.0, dt=0.1, push=0.0, driving=usual)
+        np.testing.assert_allclose(still["u"][0], np.tile(driven.operation_point, (11, 1)))
+
+    @staticmethod
+    def profile(count):
+        t = np.linspace(0, 2, 21)
+        size = np.linspace(0.5, 1.5, count)[:, None]
+        w = np.stack([0.2 * size * t, np.tile(np.where(t < 0.95, 1.0, 0.0), (count, 1))], axis=-1)
+        return {"driving": Driving(w=w), "interpolation": {"line₊active": "held"}}
+
+    def test_both_engines_have_the_same_numbers(self, driven):
+        u, dt = np.random.default_rng(2).uniform(0.7, 1.5, (2, 3)), 0.1
+        at_jump = np.full((2, 1), 2.5 * dt)
+        knots = np.tile([-dt, 2.5 * dt], (2, 1))
+        inputs = Inputs(knots, 0.2 * wave(2, 2, 4, 2) + 0.5, at_jump, np.empty((2, 0)))
+        conditions = Conditions(inputs)
+        at, law = conditions.at(np.full(2, 1.3 * dt)), driven.constraint
+        values = [run(law, u, at) for run in both("law")]
+        close(*values, 1e-13)
+        tight = {"solver": "dopri8", "rtol": 1e-12, "atol": 1e-12}
+        for method in ("snde", "pnde"):
+            system = SimpleSystem(driven, law)
+            system.inputs = driven.inputs
+            model = model_of(system, method, **tight)
+            weights = weights_of(model)
+            ours, theirs = (run(model, weights, u, at, values[1]) for run in both("velocity"))
+            close(ours, theirs, 1e-12)
+            points = u[:, None] + 0.02 * np.arange(5)[:, None] * wave(2, 5, 3)
+            share, c = np.full(2, 0.5), np.zeros((2, 2))
+            batch = Batch(points, np.zeros(2), dt * np.arange(5), c, share, None, conditions)
+            ours, theirs = (run(model, weights, batch) for run in both("loss_and_gradient"))
+            close(ours[0], theirs[0])
+            close(flat(ours[1]), flat(theirs[1]))
+
+    def test_either_engine_trains(self, driven):
+        data = pnde.split_data(
+            driven.simulate(6, t_end=2.0, dt=0.1, seed=4, **self.profile(6)), 3, 2, 1
+        )
+        for name in ("julia", "jax"):
+            run = pnde.train(data, driven.constraint, engine=name, progress=False, **SETTINGS)
+            forecast = run.rollout()
+            assert float(forecast["constraint_error"].max()) < 1e-12
+            u, w = forecast["u"].values, forecast["w"].values
+            np.testing.assert_allclose(u[..., 1:], exact_b_and_c(u, w), rtol=1e-10)
+
+    def test_what_is_wrong_is_one_sentence(self):
+        with pytest.raises(
+            ConfigError, match=r"no parameter 'load₊Q' .*\(did you mean 'load₊P'\?\)"
+        ):
+            pnde.systems.from_powerdynamics(DRIVEN, inputs="load₊Q")
+        with pytest.raises(ConfigError, match="none of its parameters has a name"):
+            pnde.systems.from_powerdynamics(EQUATIONS, inputs="load₊P")
 
 
 NETWORK = """

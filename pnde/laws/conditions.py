@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 
 from pnde.data import Inputs, inputs_of
-from pnde.errors import ConstraintError
+from pnde.errors import ConstraintError, listed, nearest, shown
+from pnde.laws.constraint import Constraint, Stacked
 from pnde.laws.instant import Instant
 from pnde.laws.signature import Role
 
@@ -97,3 +98,25 @@ def check_given(what: str, roles: frozenset[Role], ds: xr.Dataset) -> None:
         raise ConstraintError(
             f"{what} takes parameters, but the data have none; name the columns that are parameters by parameters="
         )
+
+
+def check_inputs(law: Constraint, ds: xr.Dataset) -> None:
+    """Whether a data set has the inputs that a law, or a part of it, is written for, in their order.
+
+    **Raises:** `pnde.errors.ConstraintError` naming the first that is another.
+    """
+    for part in law.parts if isinstance(law, Stacked) else (law,):
+        if not part.inputs:
+            continue
+        own, given = part.inputs, tuple(str(name) for name in ds["input"].values)
+        what = f"the law {part.label!r}"
+        for name in own:
+            if name not in given:
+                raise ConstraintError(
+                    f"{what} takes the input {shown(name)}, which the data lack{nearest(name, given)}; theirs are "
+                    f"{listed(given)}"
+                )
+        if given != own:
+            raise ConstraintError(
+                f"{what} takes the inputs {listed(own)}, but the data have {listed(given)}: select and order them alike"
+            )

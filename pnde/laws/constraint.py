@@ -47,6 +47,8 @@ class Constraint:
 
     #: How ∂h/∂u is built, if it is more than a dense array; see `pnde.engines.jax.structures`.
     structure: Any = None
+    #: The names of the inputs that it is written for, in order; a law of the user's takes those of the data.
+    inputs: tuple[str, ...] = ()
     #: Whether it has rows of velocities, which need an acceleration of the inputs: these have to be cubic.
     of_velocities: bool = False
 

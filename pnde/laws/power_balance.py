@@ -61,6 +61,9 @@ class PowerBalance(Constraint):
             julia=None if grid.buses.current.any() else "PowerBalance",
         )
         self.structure = Network(grid)
+        numbers = grid.buses.number[self.driven]
+        #: Names of the demands that are inputs, such as ``P load 4``; those of P, then those of Q.
+        self.inputs = tuple(f"{part} load {number}" for part in ("P", "Q") for number in numbers)
         if len(self.driven):
             self.takes = frozenset({"w"})
             # For each row the input that it has; the one behind the last is 0.
@@ -75,12 +78,6 @@ class PowerBalance(Constraint):
     @property
     def label(self) -> str:
         return f"power balance of {self.grid.name}"
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the demands that are inputs, such as ``P load 4``; those of P, then those of Q."""
-        numbers = self.grid.buses.number[self.driven]
-        return tuple(f"{part} load {number}" for part in ("P", "Q") for number in numbers)
 
     @property
     def usual_demand(self) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The systems of the paper and driven ones, by name or as classes, and what a new one has to bring."""
 
-from pnde.systems.base import System
+from pnde.systems.base import Driving, System
 from pnde.systems.driven_pendulum import DrivenPendulum
 from pnde.systems.grid import IEEE14, IEEE14Loads, IEEE14Published, PowerGrid
 from pnde.systems.load_profiles import driven_by
@@ -23,6 +23,7 @@ power_grid = PowerGrid
 __all__ = [
     "IEEE14",
     "DrivenPendulum",
+    "Driving",
     "IEEE14Loads",
     "IEEE14Published",
     "LotkaVolterra",

@@ -9,7 +9,7 @@ import xarray as xr
 from pnde.data import attribute_table
 from pnde.errors import ConstraintError, DataError, PndeError, brief, shown
 from pnde.laws import Constraint, Inequality, Rods, as_constraint, split_laws
-from pnde.laws.conditions import check_given
+from pnde.laws.conditions import check_given, check_inputs
 from pnde.systems.registry import get, names
 
 
@@ -72,8 +72,7 @@ def law_for(ds: xr.Dataset, constraint: Any, tolerance: float = 1e-2) -> Constra
     `"rods"` stands for `pnde.laws.Rods.of_data(ds, tolerance)`, a chain whose rods have the lengths that the data show,
     and `"rods:1,0.5"` for one of these lengths.
 
-    **Raises:** `pnde.errors.ConstraintError` if the law knows other states, or takes inputs or parameters that the data
-    lack.
+    **Raises:** `pnde.errors.ConstraintError` if the law knows other states or inputs, or takes what the data lack.
     """
     constraint, _ = split_laws(constraint)
     if isinstance(constraint, str):
@@ -85,6 +84,7 @@ def law_for(ds: xr.Dataset, constraint: Any, tolerance: float = 1e-2) -> Constra
     if law is None:
         return None
     check_given(f"the law {law.label!r}", law.takes, ds)
+    check_inputs(law, ds)
     return law.bind([str(name) for name in ds["state"].values])
 
 

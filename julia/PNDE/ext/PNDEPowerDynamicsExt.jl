@@ -4,7 +4,8 @@ PowerDynamics.jl networks as they are: their algebraic equations are the law, th
 module PNDEPowerDynamicsExt
 
 using LinearAlgebra: I, diag, isdiag
-using NetworkDynamics: EIndex, Network, NWState, VIndex, get_callbacks, get_jac_prototype, pflat, uflat, variable_symbols
+using NetworkDynamics: EIndex, EPIndex, Network, NWState, VIndex, VPIndex, get_callbacks, get_jac_prototype, parameter_symbols, pflat,
+    uflat, variable_symbols
 using PNDE: PNDE, AlgebraicRows, DifferentialAlgebraic
 using PowerDynamics: initialize_from_pf!
 
@@ -12,7 +13,8 @@ using PowerDynamics: initialize_from_pf!
     DifferentialAlgebraic(network; initialise = true)
 
 The system of a PowerDynamics.jl network, at rest where its power flow says. Without `initialise` the network's own default
-state is taken, as after an earlier `initialize_from_pf!`. Callbacks of its components are left out, with a warning.
+state is taken, as after an earlier `initialize_from_pf!`. Callbacks of its components are left out, with a warning; what they would
+change can be an input, see `with_inputs`.
 
 # Throws
 
@@ -25,10 +27,11 @@ function PNDE.DifferentialAlgebraic(network::Network; initialise = true)
         throw(ArgumentError("the network's mass matrix is not a diagonal of zeros and ones"))
     any(iszero, diag(mass)) || throw(ArgumentError("the network has no algebraic equations, so there is no law"))
     get_callbacks(network) === nothing ||
-        @warn "the network's callbacks, such as faults and limits of integrators, are left out of its law and its data"
+        @warn "the network's callbacks, such as faults and limits of integrators, are left out of its law and its data; a \
+        parameter that changes can be an input"
     return DifferentialAlgebraic(
-        Guarded(network, ReentrantLock()), isone.(diag(mass)), pflat(state), state_names(network), uflat(state);
-        pattern = get_jac_prototype(network; verbose = false),
+        Guarded(network, ReentrantLock()), isone.(diag(mass)), pflat(state), names_of(network, variable_symbols(network)), uflat(state);
+        pattern = get_jac_prototype(network; verbose = false), parameters = names_of(network, parameter_symbols(network)),
     )
 end
 
@@ -39,14 +42,14 @@ struct Guarded{N <: Network}
 end
 (f::Guarded)(du, u, p, t) = lock(() -> f.network(du, u, p, t), f.guard)
 
-"`component₊state`, as in a bus's own listing; with the component's number where names are used twice."
-function state_names(network)
-    indices = variable_symbols(network)
+"`component₊state` or `component₊parameter`, as in a bus's own listing; with the component's number where names are used twice."
+function names_of(network, indices)
     names = [string(component(network, index).name, '₊', index.subidx) for index in indices]
     return allunique(names) ? names : string.(indices)
 end
-component(network, index::VIndex) = network[VIndex(index.compidx)]
-component(network, index::EIndex) = network[EIndex(index.compidx)]
+# Of a parameter some versions have indices of their own.
+component(network, index::Union{VIndex, typeof(VPIndex(1, :p))}) = network[VIndex(index.compidx)]
+component(network, index::Union{EIndex, typeof(EPIndex(1, :p))}) = network[EIndex(index.compidx)]
 
 PNDE.is_network(::Network) = true
 

@@ -34,9 +34,9 @@ export AbstractProjection, CholeskyProjection, QRProjection, TruncatedProjection
 export AbstractConstraint, Constraint, Holonomic, InDomain, Linear, Stacked, value, constraint_jacobian
 export Quartic, LotkaVolterra, LotkaVolterraFamily, Rods, PowerBalance, ieee14
 export Drive, Instant, Jump, OfInstant
-export DifferentialAlgebraic, AlgebraicRows, SparseJacobian, ambient_forcing, simulate
+export DifferentialAlgebraic, AlgebraicRows, SparseJacobian, ambient_forcing, simulate, with_inputs
 export retract
-export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, velocity
+export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, VelocityForm, SkewGradient, velocity
 export Settings, rollout, Tsit5, Vern9, Rodas4, Rodas5P
 export StoredSteps, GaussAdjoint, InterpolatingAdjoint, BacksolveAdjoint, ZygoteVJP
 export Program, TracedFunction, TracedLaw

@@ -18,10 +18,12 @@ named_method(name, gamma) = name == "nde" ? NDE() : name == "snde" ? SNDE(Float6
 named_settings(; solver, adjoint = "discretise", retract, options...) =
     Settings(; solver = SOLVERS[solver], adjoint = ADJOINTS[adjoint], retract = Symbol(retract), options...)
 
-function named_model(; activation, method, gamma, projection, features, options...)
+named_form(name, n) = name == "skew-gradient" ? SkewGradient(n) : VelocityForm()
+
+function named_model(; activation, method, gamma, projection, features, mean, form = "mlp", options...)
     return Model(;
         activation = ACTIVATIONS[activation], method = named_method(method, gamma), projection = PROJECTIONS[projection],
-        features = FEATURES[features], options...,
+        features = FEATURES[features], form = named_form(form, length(mean)), mean, options...,
     )
 end
 
@@ -54,7 +56,15 @@ function retract_states(law, metric, u, at, c)
     return states, collect(Bool, vec(is_on_manifold(law, states, at, c)))
 end
 
-algebraic_program(system) = program(u -> algebraic_rows(system, u, 0.0), length(system.moving))
+"The algebraic rows as a [`program`](@ref) of the states, and then of the inputs."
+function algebraic_program(system)
+    n, k = length(system.moving), length(system.inputs)
+    at(w) = k == 0 ? 0.0 : Instant(0.0, w, nothing, nothing, nothing)
+    return program(x -> algebraic_rows(system, x[1:n], at(x[(n + 1):end])), n + k)
+end
+
+"The parameters of a system that can be inputs, as numbers."
+parameter_values(system) = isempty(system.parameters) ? Float64[] : Float64.(system.p)
 
 "An array of the host that belongs to nobody else."
 owned(array) = Array(array)

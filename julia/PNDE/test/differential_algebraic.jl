@@ -1,5 +1,5 @@
 using FiniteDifferences, ForwardDiff, LinearAlgebra, PNDE, Random, SparseArrays, Zygote
-using PNDE: NaNMath, condition, dense, factorise
+using PNDE: NaNMath, condition, dense, drift, factorise
 
 include("run_program.jl")
 
@@ -35,6 +35,71 @@ end
     exact = PNDE.integrate(reduced!, u0[1:1, :], repeat(times, 1, 2), Settings(; solver = Vern9(), rtol = 1.0e-12, atol = 1.0e-12, retract = :never))
     @test out.u[1, :, :] ≈ exact.u[1, :, :] rtol = 1.0e-6
     @test maximum(abs, out.u[2, :, :] .- out.u[1, :, :] .^ 2) < 1.0e-13
+end
+
+# The same with a slope and a level that are inputs: 0 = k (u₂ - u₁²) + (k - 2) - r.
+function driven_example!(du, u, p, t)
+    du[1] = p[3] - u[1] * u[2]
+    du[2] = p[1] * (u[2] - u[1]^2) + (p[1] - 2) * u[1] - p[2]
+    return nothing
+end
+plain = DifferentialAlgebraic(driven_example!, [true, false], [2.0, 0.0, 1.0], ["a", "b"], [1.0, 1.0]; parameters = ["k", "r", "s"])
+driven = with_inputs(plain, ["r", "k"])
+# Of r and k: r goes as sin, k jumps from 2 to 3 at 0.8.
+function drive_of(B)
+    knots, coefficients = repeat([0.0, 0.8], 1, B), zeros(2, 4, 2, B)
+    coefficients[1, :, 1, :] .= [0.0, 0.3, -0.1, 0.05]
+    coefficients[1, :, 2, :] .= [0.2, 0.1, 0.0, 0.0]
+    coefficients[2, 1, :, :] .= [2.0, 3.0]
+    return Drive(zeros(B), knots, coefficients, fill(0.8, 1, B), zeros(0, B), nothing)
+end
+
+@testset "parameters are inputs" begin
+    at = PNDE.instant(drive_of(3), 0.5)
+    law, u = AlgebraicRows(driven), randn(rng, 2, 3)
+    r = at.w[1]
+    @test value(law, u, at) ≈ 2 .* (u[2:2, :] .- u[1:1, :] .^ 2) .- r
+    @test drift(law, u, at) ≈ fill(-at.rate[1], 1, 3)
+    @test drift(AlgebraicRows(plain), u, 0.0) === nothing
+    @test dense(constraint_jacobian(law, u, at))[1, :, :] ≈ vcat(-4 .* u[1:1, :], fill(2.0, 1, 3))
+    @test_throws r"no parameter q" with_inputs(plain, ["q"])
+    # With a rate of k the drift knows the state.
+    moving = Instant(at.t, at.w, at.rate .+ [0.0, 0.7], at.curvature, nothing)
+    v, w = randn(rng, 2, 3), randn(rng, 2, 3)
+    loss(u) = dot(w, project(constraint_jacobian(law, u, moving), v, drift(law, u, moving)))
+    @test only(gradient(loss, u)) ≈ only(grad(central_fdm(5, 1), loss, u)) rtol = 1.0e-7
+    steps = PNDE.algebraic_program(driven)
+    for b in 1:3
+        @test run_program(steps, [u[:, b]; at.w[:, b]]) ≈ PNDE.algebraic_rows(driven, u[:, b], PNDE.at_state(at, b)) rtol = 1.0e-14
+    end
+end
+
+@testset "the truth under inputs that move and jump" begin
+    times, drive = collect(0:0.25:2.0), drive_of(2)
+    out = simulate(driven, [0.5 1.2; 0.25 1.44], times; drive)
+    @test all(iszero, out.status)
+    # u₂ follows from u₁, whose equation is solved on both sides of the jump.
+    second(x, r, k) = (r - (k - 2) * x) / k + x^2
+    r(s) = first(PNDE.instant(PNDE.of_trajectories(drive, 1), s).w)
+    settings = Settings(; solver = Vern9(), rtol = 1.0e-12, atol = 1.0e-12, retract = :never)
+    function exact(x, from, to, k)
+        reduced!(du, u, s) = (du[1] = 1 - u[1] * second(u[1], r(s), k))
+        return PNDE.integrate(reduced!, fill(x, 1, 1), reshape([from, to], 2, 1), settings).u[1, end, 1]
+    end
+    for (b, start) in ((1, 0.5), (2, 1.2))
+        at_jump = exact(start, 0.0, prevfloat(0.8), 2.0)
+        @test out.u[1, 4, b] ≈ exact(start, 0.0, 0.75, 2.0) rtol = 1.0e-7
+        @test out.u[1, 5, b] ≈ exact(at_jump, 0.8, 1.0, 3.0) rtol = 1.0e-7
+        @test out.u[1, end, b] ≈ exact(at_jump, 0.8, 2.0, 3.0) rtol = 1.0e-7
+        for (k, s) in enumerate(times)
+            @test abs(value(AlgebraicRows(driven), out.u[:, k:k, b], PNDE.instant(PNDE.of_trajectories(drive, b), s))[1]) < 1.0e-13
+        end
+    end
+    # A sample at the jump, the last of all, is that after it.
+    ended = simulate(driven, [0.5; 0.25;;], [0.0, 0.8]; drive = PNDE.of_trajectories(drive, 1:1))
+    before = simulate(driven, [0.5; 0.25;;], [0.0, prevfloat(0.8)]; drive = PNDE.of_trajectories(drive, 1:1))
+    @test ended.u[1, 2, 1] ≈ before.u[1, 2, 1] rtol = 1.0e-9
+    @test ended.u[2, 2, 1] ≈ second(ended.u[1, 2, 1], 0.2, 3.0) rtol = 1.0e-12
 end
 
 # Two loads that draw constant powers, fed by a voltage that follows them: rows that know few of the states.

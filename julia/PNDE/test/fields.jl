@@ -85,6 +85,29 @@ end
     end
 end
 
+@testset "velocities along a conserved quantity" begin
+    law, u = Constraint(u -> u[1]^2 + u[2] * u[3] + cos(u[4])), randn(rng, 4, 3)
+    skew(; options...) = Model(; sizes = (4, 8, 6), method = NDE(), constraint = law, form = SkewGradient(4), mean = zeros(4), std = ones(4), options...)
+    θ, d = weights(skew()), [0.5, 1.5, 2.5, 3.5]
+    f(model, θ = θ, u = u) = velocity(model, θ, u, zeros(1, 3), 0.0)
+    slopes = dense(constraint_jacobian(law, u, 0.0))[1, :, :]
+    @test maximum(abs, sum(slopes .* f(skew()); dims = 1)) < 1.0e-14
+    @test f(skew()) ≈ f(skew(; method = Projected()))
+    a = PNDE.network_output(skew(), θ, u)
+    A = zeros(4, 4, 3)
+    for (k, (i, j)) in enumerate([(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)])
+        A[i, j, :], A[j, i, :] = a[k, :], -a[k, :]
+    end
+    @test f(skew(; speed = d)) ≈ stack(d .* (A[:, :, b] * (d .* slopes[:, b])) for b in 1:3)
+    w = randn(rng, 4, 3)
+    model = skew(; speed = d)
+    by_weights(θ) = dot(w, f(model, θ))
+    by_state(u) = dot(w, f(model, θ, u))
+    @test only(gradient(by_weights, θ)) ≈ only(grad(central_fdm(5, 1), by_weights, θ)) rtol = 1.0e-7
+    @test only(gradient(by_state, u)) ≈ only(grad(central_fdm(5, 1), by_state, u)) rtol = 1.0e-7
+    @test_throws ArgumentError skew(; constraint = nothing)
+end
+
 @testset "single precision stays single" begin
     model = small_model(; T = Float32)
     u = randn(rng, Float32, 4, 3)

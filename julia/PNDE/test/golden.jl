@@ -26,6 +26,7 @@ free_at_jumps(law) = repeat(vec(sum(law.loads; dims = 1) .+ sum(law.slack; dims 
 
 const SYSTEMS = (
     (name = "quartic", law = Quartic(), order = 2, u = wave(4, 2), dt = 0.1),
+    (name = "quartic-skew-gradient", law = Quartic(), order = 1, u = wave(4, 2), dt = 0.1, form = SkewGradient(4)),
     (name = "lotka-volterra", law = LotkaVolterra(), order = 1, u = 1.5 .+ 0.7 .* wave(2, 2), dt = 0.1),
     (name = "pendulum-4", law = Rods(), order = 2, u = hanging(4, 2), dt = 0.01),
     (name = "pendulum-8", law = Rods(), order = 2, u = hanging(8, 2), dt = 0.01),
@@ -66,8 +67,10 @@ function model(system, method)
     n, conditions = size(system.u, 1), get(system, :inputs, 0) + get(system, :parameters, 0)
     mean, std = 0.1 .* sin.(0:(n - 1)), 1 .+ 0.1 .* cos.(0:(n - 1))
     driven = conditions > 0 ? (0.1 .* cos.(0:(conditions - 1)), get(system, :size, 1.0) .* (1 .+ 0.1 .* sin.(0:(conditions - 1)))) : (nothing, nothing)
+    form = get(system, :form, VelocityForm())
+    outputs, speed = form isa SkewGradient ? (n * (n - 1) ÷ 2, 0.5 .+ 0.1 .* sin.(0:(n - 1))) : (n ÷ system.order, nothing)
     return Model(;
-        sizes = (n + conditions, 8, 8, n ÷ system.order), skip = true, method, constraint = system.law, order = system.order,
+        sizes = (n + conditions, 8, 8, outputs), skip = true, form, speed, method, constraint = system.law, order = system.order,
         mean, std, condition_mean = driven[1], condition_std = driven[2],
     )
 end

@@ -81,6 +81,29 @@ end
     end
 end
 
+@testset "set-points and lines are inputs" begin
+    names = [filter(endswith("₊Pset"), system.parameters)[1], filter(endswith("₊active"), system.parameters)[end]]
+    driven = with_inputs(system, names)
+    usual = system.p[driven.inputs]
+    @test usual[2] == 1
+    at(w) = Instant(zeros(1), reshape(w, :, 1), zeros(2, 1), zeros(2, 1), nothing)
+    rest = reshape(system.operation_point, :, 1)
+    @test value(AlgebraicRows(driven), rest .+ 0.01, at(usual)) ≈ value(law, rest .+ 0.01, 0.0)
+    w = [usual[1] * 1.1, 0.0]
+    @test maximum(abs, value(AlgebraicRows(driven), rest, at(w))) > 1.0e-3
+    @test run_program(PNDE.algebraic_program(driven), [u0[:, 1]; w]) ≈ vec(value(AlgebraicRows(driven), u0[:, 1:1], at(w))) rtol = 1.0e-12 atol = 1.0e-12
+    # The load rises by a tenth, and at 0.5 a line trips.
+    coefficients = zeros(2, 4, 2, 1)
+    coefficients[:, 1, 1, 1], coefficients[:, 1, 2, 1] = usual, w
+    coefficients[1, 2, 1, 1] = 0.2 * usual[1]
+    drive = Drive(zeros(1), [0.0; 0.5;;], coefficients, fill(0.5, 1, 1), zeros(0, 1), nothing)
+    out = simulate(driven, rest, [0.0, 0.4999, 0.5, 1.0]; drive)
+    @test all(iszero, out.status)
+    @test out.u[system.moving, 2, 1] ≈ out.u[system.moving, 3, 1] rtol = 1.0e-3
+    @test norm(out.u[.!system.moving, 3, 1] .- out.u[.!system.moving, 2, 1]) > 1.0e-3
+    @test maximum(abs, value(AlgebraicRows(driven), out.u[:, 3:4, 1], PNDE.instants(drive, [0.5, 1.0]))) < 1.0e-12
+end
+
 @testset "a model on the manifold" begin
     model = Model(; sizes = (n, 8, n), method = Projected(), constraint = law, mean = system.operation_point, std = ones(n))
     θ = 0.05 .* randn(rng, length(model.layout))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pnde.data import Inputs
 from pnde.engines.julia.arrays import to_julia
 from pnde.engines.julia.session import julia
 from pnde.laws import Conditions, Instant
@@ -68,17 +69,23 @@ def julia_drive(
     begin = to_julia(start, "float64", card)
     if not conditions.roles:
         return begin
+    p = None if conditions.p is None else to_julia(conditions.p, dtype, card)
+    jump = _julia_jump(model, rows) if conditions.jump else None
+    return drive_of(begin, conditions.inputs, dtype, p, jump)
+
+
+def drive_of(
+    start: Any, inputs: Inputs | None, dtype: str = "float64", p: Any = None, jump: Any = None
+) -> Any:
+    """A `Drive` of the inputs, on clocks that begin at `start` `(B,)`, like parameters and jump an object of Julia."""
     knots = coefficients = None
     jumps = kinks = np.empty((len(start), 0))
-    if conditions.inputs is not None:
-        own = conditions.inputs.arrays
-        knots, coefficients = (to_julia(x, dtype) for x in own[:2])
-        jumps, kinks = own[2:]
-    p = None if conditions.p is None else to_julia(conditions.p, dtype, card)
+    if inputs is not None:
+        knots, coefficients = (to_julia(x, dtype) for x in inputs.arrays[:2])
+        jumps, kinks = inputs.arrays[2:]
     breaks = to_julia(jumps, dtype), to_julia(kinks, dtype)
-    jump = _julia_jump(model, rows) if conditions.jump else None
     with julia() as jl:
-        return jl.Drive(begin, knots, coefficients, *breaks, p, jump)
+        return jl.Drive(start, knots, coefficients, *breaks, p, jump)
 
 
 def _julia_jump(model: Model, rows: int) -> Any:

@@ -227,10 +227,11 @@ class JuliaEngine:
         self.check(model.config)
         raise AssertionError("members are refused before they are trained")
 
-    def network(self, network: Any) -> JuliaNetwork:
-        """A network of PowerDynamics.jl 4: Julia code, the path of a file of it, or the object itself.
+    def network(self, network: Any, inputs: Sequence[str] = ()) -> JuliaNetwork:
+        """A network of PowerDynamics.jl 4: Julia code, the path of a file of it, or the object itself; with names of
+        its parameters that are inputs.
 
         **Raises:** `pnde.errors.EngineError` if PowerDynamics is not there, or the code fails;
-        `pnde.errors.GridError` if it gives no network.
+        `pnde.errors.GridError` if it gives no network; `pnde.errors.ConfigError` for an input that is no parameter.
         """
-        return julia_network(network)
+        return julia_network(network, inputs)

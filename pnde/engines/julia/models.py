@@ -47,6 +47,7 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
                 mean=constant(model.mean),
                 std=constant(model.std),
                 speed=constant(model.speed),
+                form=config.network.form,
                 order=model.order,
                 features=model.features,
                 metric=metric,
@@ -73,9 +74,9 @@ def check_form(config: Config) -> None:
 
     **Raises:** `pnde.errors.ConfigError` if not.
     """
-    if config.network.form != "mlp":
+    if config.network.form == "mechanical":
         raise ConfigError(
-            f'the julia engine does not have network.form = "{config.network.form}" yet: use engine="jax"'
+            'the julia engine does not have network.form = "mechanical" yet: use engine="jax"'
         )
 
 

@@ -34,6 +34,36 @@ struct OfInstant{F, K}
     takes::NTuple{K, Symbol}
 end
 
+"What the network's outputs are."
+abstract type AbstractForm end
+
+"Velocities, or accelerations."
+struct VelocityForm <: AbstractForm end
+
+"""
+    SkewGradient(n)
+
+The entries of A = -Aᵀ `(n, n)` above its diagonal, row by row; u̇ = A ∇h along the only row h of the law, and with the `speed`
+d of a [`Model`](@ref) `(n,)` A_ij = a_ij d_i d_j. Any velocity along h = const is of this form where ∇h is not 0.
+
+# References
+
+McLachlan, Quispel and Robidoux (1999), Geometric integration using discrete gradients, Sec. 2.
+"""
+struct SkewGradient <: AbstractForm
+    "Which state is the first, and which the second, of each pair `(pairs, n)`; and the transposes of both."
+    first::Matrix{Float64}
+    second::Matrix{Float64}
+    to_first::Matrix{Float64}
+    to_second::Matrix{Float64}
+end
+
+function SkewGradient(n::Integer)
+    pairs = [(i, j) for i in 1:n for j in (i + 1):n]
+    units(k) = [Float64(pair[k] == state) for pair in pairs, state in 1:n]
+    return SkewGradient(units(1), units(2), permutedims(units(1)), permutedims(units(2)))
+end
+
 """
     Model(; sizes, method, mean, std, ...)
 
@@ -50,6 +80,7 @@ The vector field of an NDE, SNDE or PNDE up to its weights, which are one vector
   - `mean`, `std`: what the network's inputs are normalised by `(n,)`, in the precision of the model. The absolute tolerance
     of a solve is relative to `std`.
   - `speed`: what the network's outputs are multiplied by, one for each, or `nothing` for outputs that are velocities.
+  - `form`: what these outputs are, a [`VelocityForm`](@ref) or a [`SkewGradient`](@ref).
   - `order`: 2 if u = (q, q̇) and the network gives accelerations, else 1.
   - `features`: [`StateFeatures`](@ref) or [`AngleFeatures`](@ref).
   - `metric`: M of the inner product vᵀMw: `nothing`, weights `(n,)`, a matrix, or a function of one state giving either.
@@ -57,7 +88,7 @@ The vector field of an NDE, SNDE or PNDE up to its weights, which are one vector
   - `condition_mean`, `condition_std`: what inputs and parameters, which the network sees behind the state, are normalised by
     `(k + r,)`; `nothing` without.
 """
-struct Model{N, L, S, H, M, C, A, V, O, F, W, P, I}
+struct Model{N, L, S, H, M, C, A, V, O, R, F, W, P, I}
     network::N
     layout::L
     network_state::S
@@ -69,6 +100,7 @@ struct Model{N, L, S, H, M, C, A, V, O, F, W, P, I}
     mean::V
     std::V
     speed::O
+    form::R
     order::Int
     features::F
     metric::W
@@ -79,15 +111,16 @@ end
 
 function Model(;
         sizes, method, mean, std, activation = gelu, skip = false, constraint = nothing,
-        projection = CholeskyProjection(), speed = nothing, order = 1, features = StateFeatures(), metric = nothing, physics = nothing,
+        projection = CholeskyProjection(), speed = nothing, form = VelocityForm(), order = 1, features = StateFeatures(), metric = nothing, physics = nothing,
         condition_mean = nothing, condition_std = nothing,
     )
     method isa NDE || constraint !== nothing || throw(ArgumentError("$(typeof(method)) needs a constraint"))
+    form isa SkewGradient && constraint === nothing && throw(ArgumentError("a skew gradient needs a constraint"))
     network = multilayer_perceptron(sizes, activation, skip)
     network_state = Lux.initialstates(Random.default_rng(), network)
     return Model(
-        network, Layout(sizes), network_state, activation, skip, method, constraint, projection, mean, std, speed, Int(order), features, metric,
-        physics, condition_mean, condition_std,
+        network, Layout(sizes), network_state, activation, skip, method, constraint, projection, mean, std, speed, form, Int(order), features,
+        metric, physics, condition_mean, condition_std,
     )
 end
 

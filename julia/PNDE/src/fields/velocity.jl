@@ -7,9 +7,7 @@ ones or in units of the model's `speed` (paper, Appendix F.3).
 function ambient_velocity(model::Model, θ, u, at = zero(eltype(u)))
     x = network_input(model.features, u, scaled(u, model.mean, model.std))
     v = network_output(model, θ, with_conditions(model.condition_mean, model.condition_std, x, at))
-    if model.speed !== nothing
-        v = times_constant(v, model.speed)
-    end
+    v = in_form(model.form, model, v, u, at)
     if model.order == 2
         v = vcat(u[(size(u, 1) ÷ 2 + 1):end, :], v)
     end
@@ -26,6 +24,16 @@ times_constant(x, scale) = x .* scale
 function ChainRulesCore.rrule(::typeof(times_constant), x, scale)
     times_pullback(y̅) = (NoTangent(), unthunk(y̅) .* scale, NoTangent())
     return times_constant(x, scale), times_pullback
+end
+
+"Velocities, or accelerations, from what the network gives."
+in_form(::VelocityForm, model, y, u, at) = model.speed === nothing ? y : times_constant(y, model.speed)
+
+function in_form(form::SkewGradient, model, a, u, at)
+    in_units(x) = model.speed === nothing ? x : times_constant(x, model.speed)
+    slopes = in_units(reshape(dense(constraint_jacobian(model.constraint, u, at)), size(u, 1), :))
+    up, down = a .* product(form.second, slopes), a .* product(form.first, slopes)
+    return in_units(product(form.to_first, up) .- product(form.to_second, down))
 end
 
 network_input(::StateFeatures, u, normalised) = normalised

@@ -84,10 +84,7 @@ Returns the state at the jump, or `nothing` where the solve does not come there.
 """
 function stretch!(out, b, model, weights, u, elapsed, c, settings, drive, begins, ends)
     law, projected = model.constraint, model.method isa Projected
-    positions = ends === nothing ? findall(>=(begins), elapsed) : findall(s -> begins <= s < ends, elapsed)
-    own = elapsed[positions]
-    missed = isempty(own) || own[1] > begins  # a jump between two samples
-    wanted = [missed ? [begins] : empty(own); own; ends === nothing ? empty(own) : [ends]]
+    positions, missed, wanted = saved_between(elapsed, begins, ends)
     retraction(u, s) = retract(model.projection, law, model.metric, u, instant(drive, s), c)
     domain = law === nothing ? nothing : u -> all(indomain(law, u))
     if wanted[end] > wanted[1]
@@ -112,12 +109,24 @@ function stretch!(out, b, model, weights, u, elapsed, c, settings, drive, begins
         ended == OK && !all(is_on_manifold(law, saved, instants(drive, wanted[axes(saved, 2)]), c)) && (ended = OFF_MANIFOLD)
     end
     projected && rank_is_lost(model, saved, drive, wanted) && (ended = RANK_DEFICIENT)
-    recorded = filter(k -> k > missed && k <= missed + length(own), axes(saved, 2))
+    recorded = filter(k -> k > missed && k <= missed + length(positions), axes(saved, 2))
     out.u[:, positions[recorded .- missed], b] .= saved[:, recorded]
     may_jump(drive) && (out.c[:, positions[recorded .- missed], b] .= c)
     worst = Status(out.status[b])
     (worst == OK || ended == RANK_DEFICIENT) && (out.status[b] = Int8(ended))
     return size(saved, 2) == length(wanted) ? saved[:, end:end] : nothing
+end
+
+"""
+At which times a solve from `begins` up to a jump at `ends`, or to the last of `elapsed` if that is `nothing`, has to give its
+state: at those of `elapsed` there, whose positions come first, and at both ends. In between is whether the first of them is
+none of `elapsed`, for the jump that it begins with lies between two of these.
+"""
+function saved_between(elapsed, begins, ends)
+    positions = ends === nothing ? findall(>=(begins), elapsed) : findall(s -> begins <= s < ends, elapsed)
+    own = elapsed[positions]
+    missed = isempty(own) || own[1] > begins
+    return positions, missed, [missed ? [begins] : empty(own); own; ends === nothing ? empty(own) : [ends]]
 end
 
 "Whether G is singular to rounding at one of the states."
