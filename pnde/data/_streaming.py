@@ -112,9 +112,8 @@ class Store:
             if self._kind == ".zarr":
                 import zarr
 
-                group = zarr.open_group(self.path, mode="r+")
                 for name, array in arrays.items():
-                    group[name][rows] = array
+                    zarr.open_array(self.path, path=name, mode="r+")[rows] = array
                 return
             import h5py
 
