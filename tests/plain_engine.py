@@ -91,5 +91,5 @@ class PlainEngine:
         each = zip(train, weights, states, strict=True)
         return PlainMembers([PlainTraining(model, own, valid, w, s) for own, w, s in each])
 
-    def retract(self, constraint, metric, u, at, c):
+    def retract(self, constraint, metric, u, at, c, bounds=None):
         return u, np.ones(len(u), bool)

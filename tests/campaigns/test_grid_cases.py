@@ -80,8 +80,9 @@ def test_pandapower(campaign_size):
     pandapower = pytest.importorskip("pandapower", reason="pandapower is not installed")
     counts, different = Counter(), []
     for name, make in nets():
-        slow = campaign_size < 1000 and name.endswith(("rte", "pegase"))
-        if slow or name in WITHOUT_SOLUTION:
+        # Only to find that they have too many buses, these take half of the time.
+        large = name.endswith(("rte", "pegase")) or "vorstadtnetz" in name or "extrem_dorf" in name
+        if (large and campaign_size < 1000) or name in WITHOUT_SOLUTION:
             continue
         made = make()
         for net in made if isinstance(made, tuple | list) else [made]:

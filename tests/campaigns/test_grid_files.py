@@ -261,7 +261,9 @@ def pandapower_json(seed):
 @pytest.mark.parametrize("kind", [matpower, raw, pandapower_json])
 def test_damaged_grid_files(kind, campaign_size):
     pytest.importorskip("pandapower", reason="pandapower is not installed")
-    run(kind, campaign_size, name=f"grid files, {kind.__name__}").assert_clean()
+    # pandapower's own reader takes a fifth of a second for each.
+    size = campaign_size // 4 if kind is pandapower_json else campaign_size
+    run(kind, size, name=f"grid files, {kind.__name__}").assert_clean()
 
 
 @pytest.mark.parametrize(

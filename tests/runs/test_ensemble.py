@@ -56,7 +56,7 @@ def test_where_the_mean_does_not_come_back_the_nearest_member_stands_for_it(data
     nearest = np.take_along_axis(each, away.argmin(axis=0)[None, ..., None], axis=0)[0]
 
     def back(way):
-        def retract(self, constraint, metric, u, at, c):
+        def retract(self, constraint, metric, u, at, c, bounds=None):
             return way(u), np.arange(len(u)) % 2 == 0
 
         return retract

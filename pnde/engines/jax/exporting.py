@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export
+from jax.experimental.xla_metadata import set_xla_metadata
 from jaxtyping import Array, Float, Int
 
 from pnde.config import SolverConfig
@@ -77,11 +78,11 @@ def _checks_as_values() -> Iterator[None]:
     the program is read. (Equinox reads its variable EQX_ON_ERROR once, when it is imported.)"""
     errors = equinox._errors
     before = errors.EQX_ON_ERROR
-    # A part of the program that was traced before would be taken as it is, with its calls.
-    jax.clear_caches()
     errors.EQX_ON_ERROR = "nan"
     try:
-        yield
+        # JAX keeps what it traces under another remark apart: what it has traced before, with the calls, is not taken,
+        # and what it traces now is not what others get.
+        with set_xla_metadata(pnde="exported"):
+            yield
     finally:
         errors.EQX_ON_ERROR = before
-        jax.clear_caches()
