@@ -1,6 +1,7 @@
 """Velocities within bounds: against a reference solver, and what they cost in a step of training.
 
 python benchmarks/bounds.py problems        # 10,000 random problems; needs quadprog
+python benchmarks/bounds.py peer            # a batch of problems beside qpax; needs quadprog and qpax
 python benchmarks/bounds.py cost            # steps of training with 0, 2, 8 and 28 bounds, at the paper's size
 python benchmarks/bounds.py cost 2 64       # likewise, of another network
 """
@@ -121,6 +122,42 @@ def random_problems(count=10_000, seed=0):
     return worst
 
 
+def beside_qpax(count=256, n=24, equalities=8, inequalities=8):
+    """Milliseconds of a batch of problems of one shape, by `project_within` and by qpax, to the same accuracy."""
+    import qpax
+
+    def own(G, A, v, b, lo, method="cholesky"):
+        high = np.full(inequalities, np.inf)
+        return project_within(DenseJacobian(G), DenseJacobian(A), v, b, lo, high, None, method).p
+
+    def theirs(G, A, v, b, lo):
+        return qpax.solve_qp(np.eye(n), -v, G, -b, -A, -lo, solver_tol=1e-10)[0]
+
+    rng, made = np.random.default_rng(0), []
+    for _ in range(count):
+        G, A = rng.normal(size=(equalities, n)), rng.normal(size=(inequalities, n))
+        inside = rng.normal(size=n)
+        v = inside + 3 * rng.normal(size=n)
+        made.append((G, A, v, -G @ inside, A @ inside - rng.exponential(size=inequalities)))
+    arrays = [np.stack(part) for part in zip(*made, strict=True)]
+    right = [reference(*p, np.full(inequalities, np.inf), np.ones(n)) for p in made]
+    with numerics():
+        for name, one in (("own", own), ("qpax", theirs)):
+            program, best = jax.jit(jax.vmap(one)), np.inf
+            found = jax.block_until_ready(program(*arrays))
+            for _ in range(5):
+                began = time.perf_counter()
+                found = jax.block_until_ready(program(*arrays))
+                best = min(best, time.perf_counter() - began)
+            away = np.abs(np.asarray(found) - right).max()
+            print(f"{name}: {count} problems in {1e3 * best:.1f} ms, off by at most {away:.1e}")
+        G, A, v, b, lo = (part[0] for part in arrays)
+        twice = np.concatenate([G, G[:1]]), A, v, np.append(b, b[0]), lo
+        print("with a law's row repeated:")
+        print("own:", np.asarray(own(*twice, "truncated"))[:3], "right:", right[0][:3])
+        print("qpax:", np.asarray(jax.jit(theirs)(*twice))[:3])
+
+
 def step_costs(layers=10, width=512, steps=8):
     """Seconds of a step of training the 14-bus grid, with so many of its states kept within those of the data."""
     data = pnde.systems.ieee14().simulate(trajectories=60)
@@ -157,5 +194,6 @@ def step_costs(layers=10, width=512, steps=8):
 if __name__ == "__main__":
     began = time.perf_counter()
     what, *sizes = sys.argv[1:]
-    {"problems": random_problems, "cost": step_costs}[what](*map(int, sizes))
+    jobs = {"problems": random_problems, "peer": beside_qpax, "cost": step_costs}
+    jobs[what](*map(int, sizes))
     print(f"{time.perf_counter() - began:.0f} s")
