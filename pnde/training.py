@@ -308,6 +308,10 @@ def _remedy(model: Model, status: Status) -> str:
     stiff = ""
     if settings.solver != "kvaerno5":
         stiff += ', or solver.solver = "kvaerno5" if the system is stiff'
+    elif (
+        settings.precision == "float32"
+    ):  # its steps may have to be smaller than float32 can tell times apart
+        stiff += ', or solver.precision = "float64"'
     spreads = model.std.max() / model.std.min()
     if model.constraint is not None and model.metric is None and spreads > _SPREADS:
         stiff += (

@@ -5,7 +5,9 @@ import pytest
 
 import pnde
 from pnde.data import make_dataset
+from pnde.engines import Status
 from pnde.errors import ConfigError
+from pnde.training import _remedy
 
 IMPLICIT = {"solver.solver": "kvaerno5", "rollout.solver": "kvaerno5"}
 
@@ -36,3 +38,12 @@ def test_training_and_forecast_by_the_implicit_solver():
 def test_implicit_steps_may_shrink():
     with pytest.raises(ConfigError, match=r"leave rollout\.step out"):
         pnde.Config.make(**IMPLICIT, **{"rollout.step": 0.1})
+
+
+def test_a_loss_that_is_not_finite_names_float64_for_an_implicit_solver(make_model):
+    """A state that leaves its bound does so in steps that float32 may not tell from none at a late time."""
+    model = make_model(pnde.systems.quartic(), **IMPLICIT)
+    words = _remedy(model, Status.NON_FINITE)
+    assert 'solver.precision = "float64"' in words and "kvaerno5" not in words
+    double = make_model(pnde.systems.quartic(), **IMPLICIT, **{"solver.precision": "float64"})
+    assert "precision" not in _remedy(double, Status.NON_FINITE)
