@@ -76,10 +76,10 @@ class MembersUnderWay(UnderWay):
         return self._run(done, complete=True)
 
     def _run(self, done: Any, complete: bool) -> Run:
-        each = (self._engine, self._ds, None, self._sources, False)
-        engine, ds, none, sources, show = each
         members = [
-            UnderWay(engine, model, ds, none, sources, show)._run(progress, complete)
+            UnderWay(self._engine, model, self._ds, None, self._sources, False)._run(
+                progress, complete
+            )
             for model, progress in zip(self._models, done, strict=True)
         ]
         return Ensemble(self._model, members)
