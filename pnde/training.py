@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -211,11 +211,14 @@ def learning_rate(optimiser: OptimiserConfig, epoch: int) -> float:
     return low + 0.5 * (high - low) * (1 + np.cos(np.pi * epoch / period))
 
 
-class EpochEnd(NamedTuple):
+T = TypeVar("T")
+
+
+class EpochEnd(NamedTuple, Generic[T]):
     """What there is to know after an epoch. `progress()` copies it from the engine; call it before the next epoch."""
 
     row: EpochRow
-    progress: Callable[[], Progress]
+    progress: Callable[[], T]
 
 
 def epochs(
@@ -224,7 +227,7 @@ def epochs(
     batches: Batches,
     progress: Progress,
     on_step: Callable[[int, int, Step], None] = lambda *_: None,
-) -> Iterator[EpochEnd]:
+) -> Iterator[EpochEnd[Progress]]:
     """Train from `progress` to the configured number of epochs, one item an epoch.
 
     **Arguments:**
@@ -308,9 +311,8 @@ def _remedy(model: Model, status: Status) -> str:
     stiff = ""
     if settings.solver != "kvaerno5":
         stiff += ', or solver.solver = "kvaerno5" if the system is stiff'
-    elif (
-        settings.precision == "float32"
-    ):  # its steps may have to be smaller than float32 can tell times apart
+    elif settings.precision == "float32":
+        # Its steps may have to be smaller than float32 can tell times apart.
         stiff += ', or solver.precision = "float64"'
     spreads = model.std.max() / model.std.min()
     if model.constraint is not None and model.metric is None and spreads > _SPREADS:

@@ -12,7 +12,6 @@ from pnde.errors import ConfigError, RunError
 from pnde.files import cannot_write
 from pnde.models import Model, Weights
 from pnde.runs import folder as disk
-from pnde.runs.record import Record, data_record
 from pnde.runs.run import Run
 
 
@@ -76,12 +75,4 @@ class Ensemble(Run):
             disk.write_config(folder, member.model.config)
             member._finish(folder, data)
         disk.write_report(path, self.report)
-        Record.of(
-            self.model,
-            self._engine,
-            self._row_names(),
-            self._sources,
-            data_record(path, data),
-            disk.checksums(path, disk.CONFIG, disk.REPORT),
-            complete=True,
-        ).write(path)
+        self._complete(path, data, disk.CONFIG, disk.REPORT)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,13 +16,13 @@ from pnde.engines import Engine, Step
 from pnde.errors import SolveError
 from pnde.models import Model, initial_weights
 from pnde.runs import folder as disk
-from pnde.runs.bar import progress_bar
 from pnde.runs.ensemble import Ensemble
 from pnde.runs.record import Sources
 from pnde.runs.run import Run
 from pnde.runs.under_way import UnderWay
 from pnde.training import (
     Batches,
+    EpochEnd,
     EpochRow,
     Progress,
     batches_of,
@@ -84,28 +84,24 @@ class MembersUnderWay(UnderWay):
         ]
         return Ensemble(self._model, members)
 
-    def _epochs(self, done: Any, path: Path | None) -> Any:
-        optimiser = self._model.config.optimiser
-        assert optimiser.epochs is not None and self._batches is not None
-        label = f"{self._model.kind.label}, {len(self._models)} members"
-        own = [batches_of(self._engine, model, self._ds) for model in self._models]
-        with progress_bar(label, done[0], optimiser.epochs, self._show) as bar:
-            for end in _epochs(self._engine, self._model, self._models, own, done, bar.on_step):
-                bar.on_epoch(end.rows[0])
-                number = int(end.rows[0].epoch)
-                last = number == optimiser.epochs
-                if last or (path is not None and number % optimiser.checkpoint_every == 0):
-                    done = end.progress()
-                    if path is not None:
-                        disk.write_members(path, done)
-        return done
+    @property
+    def _label(self) -> str:
+        return f"{super()._label}, {len(self._models)} members"
 
+    def _first(self, done: Any) -> Progress:
+        return done[0]
 
-class _EpochEnd(NamedTuple):
-    """What there is to know of all members after an epoch; `progress()` copies it from the engine."""
+    def _ends(
+        self, done: Any, on_step: Callable[[int, int, Step], None]
+    ) -> Iterator[EpochEnd[Any]]:
+        assert self._batches is not None
+        # The first member has the model's own seed.
+        others = [batches_of(self._engine, model, self._ds) for model in self._models[1:]]
+        batches = [self._batches, *others]
+        return _epochs(self._engine, self._model, self._models, batches, done, on_step)
 
-    rows: list[EpochRow]
-    progress: Callable[[], tuple[Progress, ...]]
+    def _write(self, path: Path, done: Any) -> None:
+        disk.write_members(path, done)
 
 
 def _epochs(
@@ -115,7 +111,7 @@ def _epochs(
     batches: Sequence[Batches],
     done: Sequence[Progress],
     on_step: Callable[[int, int, Step], None],
-) -> Iterator[_EpochEnd]:
+) -> Iterator[EpochEnd[tuple[Progress, ...]]]:
     """As `pnde.training.epochs`, for all members at once, each with its own order of batches."""
     optimiser, first = model.config.optimiser, batches[0]
     assert optimiser.epochs is not None
@@ -160,7 +156,7 @@ def _epochs(
             now = zip(training.weights(), best, rows, training.states(), strict=True)
             return tuple(Progress(*each) for each in now)
 
-        yield _EpochEnd([history[-1] for history in histories], snapshot)
+        yield EpochEnd(histories[0][-1], snapshot)
 
 
 def _named(member: int, check: Callable[..., Any], *arguments: Any) -> Any:

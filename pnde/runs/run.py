@@ -311,7 +311,10 @@ class Run:
         disk.write_weights(path, self.weights)
         disk.write_bytes(path / disk.HISTORY, self.history.to_csv(index=False).encode())
         disk.write_report(path, self.report)
-        names = (disk.CONFIG, disk.WEIGHTS, disk.HISTORY, disk.REPORT)
+        self._complete(path, data, disk.CONFIG, disk.WEIGHTS, disk.HISTORY, disk.REPORT)
+
+    def _complete(self, path: Path, data: Path, *names: str) -> None:
+        """Write the record of a complete run, with the checksums of these files."""
         Record.of(
             self.model,
             self._engine,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from pnde.data import save_data
-from pnde.engines import Engine
+from pnde.engines import Engine, Step
 from pnde.models import Model, initial_weights
 from pnde.runs import folder as disk
 from pnde.runs.bar import progress_bar
 from pnde.runs.record import Record, Sources, data_record
 from pnde.runs.report import report_of
 from pnde.runs.run import Run, rows_of
-from pnde.training import Batches, Progress, check_fits, epochs, warn_of_nothing_learned
+from pnde.training import Batches, EpochEnd, Progress, check_fits, epochs, warn_of_nothing_learned
 
 
 class UnderWay:
@@ -94,16 +95,34 @@ class UnderWay:
             self._sources,
         )
 
+    @property
+    def _label(self) -> str:
+        return self._model.kind.label
+
+    def _first(self, done: Any) -> Progress:
+        """The progress that the bar shows."""
+        return done
+
+    def _ends(
+        self, done: Any, on_step: Callable[[int, int, Step], None]
+    ) -> Iterator[EpochEnd[Any]]:
+        assert self._batches is not None
+        return epochs(self._engine, self._model, self._batches, done, on_step)
+
+    def _write(self, path: Path, done: Any) -> None:
+        disk.write_progress(path, done)
+
     def _epochs(self, done: Any, path: Path | None) -> Any:
         optimiser = self._model.config.optimiser
-        assert optimiser.epochs is not None and self._batches is not None
-        with progress_bar(self._model.kind.label, done, optimiser.epochs, self._show) as bar:
-            for end in epochs(self._engine, self._model, self._batches, done, bar.on_step):
+        assert optimiser.epochs is not None
+        first = self._first(done)
+        with progress_bar(self._label, first, optimiser.epochs, self._show) as bar:
+            for end in self._ends(done, bar.on_step):
                 bar.on_epoch(end.row)
                 number = int(end.row.epoch)
                 last = number == optimiser.epochs
                 if last or (path is not None and number % optimiser.checkpoint_every == 0):
                     done = end.progress()
                     if path is not None:
-                        disk.write_progress(path, done)
+                        self._write(path, done)
         return done

@@ -74,8 +74,8 @@ def project_within(
     # Most batches have no state at a bound: what it takes to find the rows that act is spared then.
     outside = jnp.any((y0 < lo0) | (y0 > hi0))
     moves, active = jax.lax.cond(eqxi.unvmap_any(outside), find, none)
-    joint, bound, whole = _joined(G, A, factor, moves, active, jnp.where(active.upper, hi, lo))
-    target = jnp.where(active.rows, bound, 0)
+    joint, whole = _joined(G, A, factor, moves, active)
+    target = jnp.where(active.rows, jnp.where(active.upper, hi, lo), 0)
     p, _ = decompose(joint, W, after(active.inverse, v), jnp.concatenate([b, -target]), whole)
     return Bounded(p, active.rows, active.feasible)
 
@@ -97,16 +97,16 @@ def project_along(
     moves = Moves.of(*still((G, A, W)), factor, m, jnp.zeros_like(v))
     taken, inverse = inverse_among(moves.gram, rows, moves.norms)
     active = Active(taken, jnp.zeros_like(taken), inverse, jnp.ones((), bool))
-    joint, rate, whole = _joined(G, A, factor, moves, active, rate)
+    joint, whole = _joined(G, A, factor, moves, active)
     return decompose(joint, W, v, jnp.concatenate([b, -jnp.where(taken, rate, 0)]), whole)[0]
 
 
-def _joined(G, A, factor, moves, active, bound):
+def _joined(G, A, factor, moves, active):
     """G with the rows that act, and its factor."""
     acting = Masked(A, active.rows)
     r = 0 if G is None else moves.lam.shape[1]
-    joint = acting if G is None else Below((G, acting), (r, len(bound)))
-    return joint, bound, JointFactor(factor, moves, active.inverse, r)
+    joint = acting if G is None else Below((G, acting), (r, len(active.rows)))
+    return joint, JointFactor(factor, moves, active.inverse, r)
 
 
 def _clipped(A, v, lo, hi):

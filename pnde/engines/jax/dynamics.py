@@ -14,9 +14,8 @@ from jaxtyping import Array, Float
 
 from pnde.config import SolverConfig
 from pnde.engines.jax.driving import Drive, instant
-from pnde.engines.jax.enclosing import enclose
+from pnde.engines.jax.enclosing import put_back
 from pnde.engines.jax.jumping import jump, meets_jumps
-from pnde.engines.jax.retraction import retract
 from pnde.engines.jax.solve import Solution, solve
 from pnde.laws import Bounds, Constraint, Instant
 
@@ -53,10 +52,8 @@ class Dynamics:
 
     def _retract(self, t: Any, u: Array, args: Arguments) -> Array:
         _, drive, c = args
-        on_manifold: Any = partial(retract, self.law, self.metric, self.method)
-        if self.bounds is not None:
-            on_manifold = partial(enclose, self.law, self.bounds, self.metric, self.method)
-        return (on_manifold if u.ndim == 1 else jax.vmap(on_manifold))(u, instant(drive, t), c)
+        back: Any = partial(put_back, self.law, self.bounds, self.metric, self.method)
+        return (back if u.ndim == 1 else jax.vmap(back))(u, instant(drive, t), c)
 
     def solve(
         self,

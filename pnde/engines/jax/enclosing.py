@@ -12,9 +12,26 @@ from jaxtyping import Array, Bool, Float
 from pnde.engines.jax import bounds as rows
 from pnde.engines.jax import laws
 from pnde.engines.jax.bounded_projection import project_along, project_within
+from pnde.engines.jax.retraction import retract
 from pnde.laws import Bounds, Constraint, Instant
 
 _ITERATIONS = 20
+
+
+def put_back(
+    law: Constraint | None,
+    bounds: Bounds | None,
+    metric: Any,
+    method: str,
+    u: Float[Array, " n"],
+    at: Instant,
+    c: Float[Array, " m"],
+) -> Float[Array, " n"]:
+    """The state on the manifold of the law and inside of the bounds, of which there is at least one."""
+    if bounds is not None:
+        return enclose(law, bounds, metric, method, u, at, c)
+    assert law is not None
+    return retract(law, metric, method, u, at, c)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3))

@@ -18,7 +18,7 @@ from pnde.engines.jax import fields, mechanics
 from pnde.engines.jax.devices import check_device, on_device_of
 from pnde.engines.jax.driving import drive
 from pnde.engines.jax.dynamics import Dynamics
-from pnde.engines.jax.enclosing import enclose, is_inside
+from pnde.engines.jax.enclosing import is_inside, put_back
 from pnde.engines.jax.exporting import exported
 from pnde.engines.jax.inspection import inspect_law, inspect_model
 from pnde.engines.jax.laws import jacobian, value
@@ -27,7 +27,7 @@ from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.portions import block_size
 from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project
-from pnde.engines.jax.retraction import is_on_manifold, retract
+from pnde.engines.jax.retraction import is_on_manifold
 from pnde.engines.jax.rolling import rollout
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.training import (
@@ -224,10 +224,7 @@ def _retract(made_of, u, at, c):
     constraint, bounds, metric = made_of
 
     def one(u, at, c):
-        if bounds is None:
-            on = retract(constraint, metric, "cholesky", u, at, c)
-        else:
-            on = enclose(constraint, bounds, metric, "cholesky", u, at, c)
+        on = put_back(constraint, bounds, metric, "cholesky", u, at, c)
         return on, _is_there(constraint, bounds, on, at, c)
 
     return jax.vmap(one)(u, at, c)

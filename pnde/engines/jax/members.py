@@ -18,11 +18,10 @@ from pnde.engines.jax.programs import of_model
 from pnde.engines.jax.stepping import Slots
 from pnde.engines.jax.training import (
     JaxTraining,
-    batch_loss,
     can_guard,
     one_step,
     saved_state,
-    worst,
+    valid_loss,
 )
 from pnde.errors import ConfigError
 from pnde.models import Model, Weights
@@ -126,11 +125,7 @@ def _step_of_each(model, slots, guard, parameters, adam, batches, rate):
 
 @of_model()
 def _valid_loss_of_each(model, parameters, segments):
-    def of_one(parameters):
-        loss, solution = batch_loss(model, parameters, segments, derivative=False)
-        return loss, jnp.mean(solution.steps, dtype=loss.dtype), worst(solution)
-
-    return _of_each(of_one, parameters)
+    return _of_each(lambda own: valid_loss(model, own, segments), parameters)
 
 
 def _of_each(function: Callable[[Any], Any], members: Any) -> Any:

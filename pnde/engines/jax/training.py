@@ -227,7 +227,7 @@ def one_step(model, slots, guard, parameters, adam, segments, rate):
         direction, adam = _ADAM.update(gradient, adam)
     decay = model.config.optimiser.weight_decay
     parameters = jax.tree.map(lambda p, d: p - rate * (d + decay * p), parameters, direction)
-    steps, status = jnp.mean(solution.steps, dtype=value.dtype), worst(solution)
+    steps, status = jnp.mean(solution.steps, dtype=value.dtype), _worst(solution)
     done = jnp.isfinite(norm)
     if slots is not None:
         done = done & (status != Status.MAX_STEPS)
@@ -261,13 +261,16 @@ def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> flo
         return float(fields.condition_of(model, at, jnp.asarray(batch.u[row[0], 0]), "qr"))
 
 
-@of_model()
-def _valid_loss(model, parameters, segments):
+def valid_loss(model, parameters, segments):
+    """The loss of a batch, the steps of its solution, and its status."""
     loss, solution = batch_loss(model, parameters, segments, derivative=False)
-    return loss, jnp.mean(solution.steps, dtype=loss.dtype), worst(solution)
+    return loss, jnp.mean(solution.steps, dtype=loss.dtype), _worst(solution)
 
 
-def worst(solution: Solution) -> Array:
+_valid_loss = of_model()(valid_loss)
+
+
+def _worst(solution: Solution) -> Array:
     return jnp.max(solution.status)
 
 
