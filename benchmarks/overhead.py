@@ -28,7 +28,7 @@ from pnde.engines import Training, get
 from pnde.engines.jax import timing
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.solve import evaluations
-from pnde.engines.jax.stepping import Slots
+from pnde.engines.jax.slots import Slots
 from pnde.published import TIMES
 
 # The paper's Table I: minutes of training, ms of a forward pass, ms of a solve.

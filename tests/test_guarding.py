@@ -27,7 +27,7 @@ def recomputed(field, p):
 
 
 def stored(field, p):
-    return solve_together(field, jnp.array([[1.0]]), jnp.asarray(TIMES), p, SETTINGS, 200, 1)
+    return solve_together(field, jnp.array([[1.0]]), jnp.asarray(TIMES), p, SETTINGS, 200)
 
 
 @pytest.mark.parametrize("loop", [recomputed, stored])
@@ -43,8 +43,11 @@ def test_a_rejected_step_that_met_nan_leaves_the_gradient_right(loop):
     plain, solution = jax.jit(jax.grad(lambda p: mean(p, field), has_aux=True))(p)
     safe, _ = jax.jit(jax.grad(lambda p: mean(p, guarded(field)), has_aux=True))(p)
     assert int(solution.status) == 0 and np.isfinite(solution.u).all()
-    assert np.isnan(plain), "the case no longer meets NaN"
     np.testing.assert_allclose(safe, expected, rtol=1e-4)
+    if loop is stored:  # of the steps that were taken alone
+        np.testing.assert_allclose(plain, expected, rtol=1e-4)
+    else:
+        assert np.isnan(plain), "the case no longer meets NaN"
 
 
 def test_a_guarded_field_is_the_field():

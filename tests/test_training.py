@@ -9,7 +9,7 @@ import pytest
 from pnde.config import Config
 from pnde.data import segments
 from pnde.engines import Batch, Status, get
-from pnde.engines.jax.stepping import Slots
+from pnde.engines.jax.slots import Slots
 from pnde.engines.jax.training import on_device
 from pnde.errors import ConstraintError, IllConditionedWarning
 from pnde.laws import Instant, Linear
@@ -267,7 +267,7 @@ def test_steps_are_stored_up_to_max_steps(make_model, batch):
     for _ in range(Slots.WINDOW):
         assert few.count is None
         few.used(3)
-    assert few.count == 3
+    assert few.count == 4
     assert slots(**{"solver.max_steps": 3}).count == 3
     assert slots(adjoint="backsolve").count is None
     apart = on_device(replace(batch, grid=np.tile(batch.grid, (18, 1))), "float32")
@@ -276,13 +276,14 @@ def test_steps_are_stored_up_to_max_steps(make_model, batch):
 
 def test_slots_shrink_after_a_window_and_follow_from_the_recent_steps():
     slots = Slots(32)
+    slots.used(7)
     for _ in range(31):
         slots.used(2)
-    assert slots.count == 4
+    assert slots.count == 8
     slots.used(2)
-    assert slots.count == 2
-    assert slots.too_few(Status.MAX_STEPS) and slots.count == 3
-    slots.used(3)
-    assert slots.count == 3 == Slots(32, slots.recent_steps()).count
+    assert slots.count == 4
+    assert slots.too_few(Status.MAX_STEPS) and slots.count == 8
+    slots.used(6)
+    assert slots.count == 8 == Slots(32, slots.recent_steps()).count
     slots.used(50)
     assert slots.count is None is Slots(32, slots.recent_steps()).count

@@ -14,13 +14,13 @@ from pnde.engines import Batch, Status, Step
 from pnde.engines.jax import fields
 from pnde.engines.jax.devices import on_device_of
 from pnde.engines.jax.numerics import numerics
+from pnde.engines.jax.optimiser import saved
 from pnde.engines.jax.programs import of_model
-from pnde.engines.jax.stepping import Slots
+from pnde.engines.jax.slots import Slots
 from pnde.engines.jax.training import (
     JaxTraining,
     can_guard,
     one_step,
-    saved_state,
     valid_loss,
 )
 from pnde.errors import ConfigError
@@ -98,9 +98,11 @@ class JaxMembers:
     def weights(self) -> list[Weights]:
         return [fields.weights(_of(self._parameters, k)) for k in range(self._count)]
 
+    @numerics()
     def states(self) -> list[dict[str, np.ndarray]]:
         recent = self._slots.recent_steps()
-        return [saved_state(_of(self._adam, k), recent) for k in range(self._count)]
+        each = [_of((self._adam, self._parameters), k) for k in range(self._count)]
+        return [saved(adam, parameters, recent) for adam, parameters in each]
 
 
 @of_model(static_argnums=(0, 1), donate_argnums=(2, 3))

@@ -1,42 +1,34 @@
 """An explicit Runge-Kutta solve of a batch in common steps that is differentiated by storing, not by recomputing.
 
 diffrax's checkpointed adjoint evaluates the field once more for each step on the way back, a third of the cost of a
-training step. A training segment takes a handful of steps, so what their derivatives need fits in memory: the steps are
-a `lax.scan` over a fixed number of slots, of which those that are not needed are skipped. Tableaus, interpolation and
-step size control are diffrax's, and so are the results. Its `solver.step` in place of `_step` was measured too: a
-training step of 2 × 64 units takes 2 to 8 % longer, and on two cores that of the 14-bus grid stops for ever (see
-`order.py`).
+training step. A training segment takes a handful of steps, so what their derivatives need fits in memory. Both ways are
+loops over steps and stages, so that the field is compiled once for each way and not for each stage. Tableaus,
+interpolation and step size control are diffrax's, and so are the results.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_derivatives import CustomVJPPrimal, SymbolicZero
 from jaxtyping import Array
 
 from pnde.config import SolverConfig
 from pnde.engines import Status
+from pnde.engines.jax.recording import Pullback, Pullbacks, Recorder
 from pnde.engines.jax.solve import (
     SOLVERS,
     Retraction,
     Solution,
     absolute_tolerance,
     error_norm,
-    is_explicit,
 )
-from pnde.models import Model
-
-# So many slots are written out one after the other, which saves the copies of what is stored into the arrays of a loop:
-# a tenth to a fifth of a step. More of them would take long to compile, and training starts with more; but where a slot
-# is large, so is a step, and the compiler's time is soon made up for.
-_UNROLLED, _UNROLLED_LARGE = 3, 8
-_LARGE = 64 * 2**20
 
 
 def solve_together(
@@ -46,160 +38,300 @@ def solve_together(
     args: Any,
     settings: SolverConfig,
     slots: int | None,
-    size: int = 0,
     retraction: Retraction | None = None,
     spread: np.ndarray | None = None,
-    large_field: bool = False,
 ) -> Solution:
-    """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for `slots` of them, rejected ones
-    included, of `size` bytes each; those of a `large_field` are not written out, for its program would be compiled for
-    each. The status is `MAX_STEPS` where they did not suffice.
+    """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for the derivatives of `slots` of them
+    by u0 and args. The status is `MAX_STEPS` where they did not suffice. A rejected step takes none, and none of its
+    NaN gets into a gradient.
 
-    With `slots` of `None` there are as many steps as the settings allow, and no derivative. That compiles in less than
-    half of the time that diffrax's loop takes.
+    With `slots` of `None` there is no derivative.
     """
-    field = jax.jit(field)  # traced and differentiated once, not for each stage
-    solver: Any = SOLVERS[settings.solver]()
-    terms, end = diffrax.ODETerm(field), times[-1]
-    order = solver.error_order(terms)
-    controller: diffrax.AbstractStepSizeController
-    if settings.step is None:
-        controller, dt0 = (
-            diffrax.PIDController(
-                rtol=settings.rtol, atol=absolute_tolerance(settings, spread, u0), norm=error_norm
-            ),
-            None,
-        )
-    else:
-        controller, dt0 = diffrax.ConstantStepSize(), jnp.asarray(settings.step, times.dtype)
-    first, control = controller.init(terms, times[0], end, u0, dt0, args, solver.func, order)
-    saved = jnp.full((*times.shape, *u0.shape), jnp.nan, u0.dtype).at[0].set(u0)
-
-    def attempt(carry):
-        t0, t1, u, slope, control, saved, steps = carry
-        new, error, slopes = _step(field, solver.tableau, t0, t1, u, slope, args)
-        dense = {"y0": u, "y1": new, "k": (t1 - t0) * slopes}
-        interpolation = solver.interpolation_cls(t0=t0, t1=t1, **dense)
-        if retraction is not None and settings.retract == "step":
-            new = retraction(t1, new, args)
-        keep, next0, next1, _, control, _ = controller.adapt_step_size(
-            t0, t1, u, new, args, error, order, control
-        )
-        passed = keep & (times > t0) & (times <= t1)
-        values = jax.vmap(interpolation.evaluate)(times)
-        saved = jnp.where(jnp.expand_dims(passed, tuple(range(1, saved.ndim))), values, saved)
-        u, slope = jnp.where(keep, new, u), jnp.where(keep, slopes[-1], slope)
-        return next0, _clip(next1, end), u, slope, control, saved, steps + 1
-
-    def slot(carry, _):
-        return jax.lax.cond(carry[0] < end, attempt, lambda carry: carry, carry), None
-
-    slope = field(times[0], u0, args)
-    steps = jnp.zeros((), jnp.int32)
-    carry = (times[0], _clip(first, end), u0, slope, control, saved, steps)
+    times = jnp.asarray(times, u0.dtype)
+    solve = _Solve(field, times, settings, spread, retraction)
     if slots is None:
-        carry = jax.lax.while_loop(
-            lambda carry: (carry[0] < end) & (carry[-1] < settings.max_steps), attempt, carry
-        )
+        saved, ended = solve.there(u0, args)[:2]
     else:
-        written_out = slots <= (_UNROLLED_LARGE if size > _LARGE else _UNROLLED) and not large_field
-        carry, _ = jax.lax.scan(slot, carry, None, length=slots, unroll=slots if written_out else 1)
-    reached, _, _, _, _, saved, steps = carry
+        saved, ended = _differentiable(solve, slots)(u0, args)
     if retraction is not None and settings.retract != "never":
         saved = jax.vmap(retraction, in_axes=(0, 0, None))(times, saved, args)
     status = jnp.where(jnp.all(jnp.isfinite(saved)), Status.OK, Status.NON_FINITE)
-    # Where the field is not defined from the start, more steps do not help.
-    unfinished = (reached < end) & jnp.all(jnp.isfinite(slope))
-    return Solution(saved, jnp.where(unfinished, Status.MAX_STEPS, status), steps)
+    status = jnp.where(ended.out_of_room, Status.MAX_STEPS, status)
+    return Solution(saved, status, ended.attempted)
 
 
-def slot_bytes(model: Model, u: Array) -> int:
-    """What the derivative of one step needs of a batch `(B, ...)`: of each evaluation, activations and their slopes."""
-    evaluations = SOLVERS[model.config.solver.solver].tableau.num_stages
-    # Of a potential the forward pass, its gradient, and what the derivatives of both need.
-    passes = 6 if model.mechanical else 2
-    return passes * evaluations * u.shape[0] * sum(model.layer_sizes) * u.dtype.itemsize
+class _Ended(NamedTuple):
+    """How a walk ended: out of steps or of room for them, or not; and after how many that it attempted."""
+
+    out_of_room: Array
+    attempted: Array
 
 
-def _factor_bytes(model: Model, u: Array) -> int:
-    """What the factors of a step's projections need, kept for their derivatives; it counts for a large grid alone."""
-    structure = None if model.constraint is None else model.constraint.structure
-    saddle = getattr(structure, "saddle_point", None)
-    if saddle is None or model.config.method == "nde":
-        return 0
-    evaluations = SOLVERS[model.config.solver.solver].tableau.num_stages
-    return evaluations * u.shape[0] * saddle.elimination.factor_size * u.dtype.itemsize
+class _Record(NamedTuple):
+    """What the way back needs.
 
-
-class Slots:
-    """How many slots the steps of training get: as few as are needed, for an unused one costs memory traffic too.
-
-    `count` is `None` where steps are recomputed instead: for solvers that are not explicit, the backward solve,
-    segments with time grids or jumps of their own, and steps too many or too large to store. After each step of
-    training it follows from the steps of the last batches alone, so that a resumed run takes the same programs: others
-    round differently.
+    - `ends`: the times between which each step went `(slots, 2)`.
+    - `first`: of the field at u0. `evaluations`: of the field, one for each stage of a step.
+    - `retractions`: of each step, if there are.
     """
 
-    _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-    _FIRST = 4  # until a whole window of batches has needed less: each size is a program to compile
-    WINDOW = 32
-    _MEMORY = 4 * 2**30
-
-    def __init__(self, largest: int, recent: Iterable[float] = ()):
-        self._sizes = tuple(size for size in self._SIZES if size <= largest)
-        self._recent: deque[float] = deque(recent, maxlen=self.WINDOW)
-        self.count = self._enough()
-
-    @classmethod
-    def for_training(
-        cls, model: Model, segments: Any, recent: Iterable[float] = (), members: int = 1
-    ) -> Slots:
-        """For a batch of segments of each member, as many slots as there is memory for; `recent` are steps of earlier
-        batches."""
-        settings = model.config.solver
-        own_steps = segments.grid.ndim > 1 or segments.drive.jumps is not None
-        if not is_explicit(settings) or settings.adjoint == "backsolve" or own_steps:
-            return cls(0)
-        size = slot_bytes(model, segments.u) + _factor_bytes(model, segments.u)
-        room = cls._MEMORY // (members * size)
-        return cls(min(room, settings.max_steps), recent)
-
-    def too_few(self, status: int) -> bool:
-        """Whether a step has to be done again, because it ran out of slots; there are more of them then."""
-        if self.count is None or status != Status.MAX_STEPS:
-            return False
-        more = [size for size in self._sizes if size > self.count]
-        self.count = more[0] if more else None
-        return True
-
-    def used(self, steps: float) -> None:
-        """Note the steps of a batch, and take as many slots as the last ones needed."""
-        self._recent.append(steps)
-        self.count = self._enough()
-
-    def recent_steps(self) -> np.ndarray:
-        """The steps of the last batches, which a resumed run starts from."""
-        return np.array(self._recent, dtype=float)
-
-    def _enough(self) -> int | None:
-        needed = max(self._recent, default=0)
-        if len(self._recent) < self.WINDOW and self._sizes:
-            needed = max(needed, min(self._FIRST, self._sizes[-1]))
-        return next((size for size in self._sizes if size >= needed), None)
+    ends: Array
+    first: Pullback
+    evaluations: Pullbacks
+    retractions: Pullbacks | None
 
 
-def _step(field, tableau, t0, t1, u, slope, args):
-    """One step of a first-same-as-last method: the new state, its error estimate, and the slopes of the stages."""
-    h, slopes = t1 - t0, [slope]
+class _Walk(NamedTuple):
+    """Where a solve is: at u, with its slope, about to step from t0 to t1."""
 
-    def combine(weights):
-        return h * sum(float(w) * k for w, k in zip(weights, slopes, strict=True) if w != 0)
+    t0: Array
+    t1: Array
+    u: Array
+    slope: Array
+    control: Any
+    saved: Array
+    attempted: Array
+    taken: Array
+    record: _Record | None
 
-    for row, c in zip(tableau.a_lower, tableau.c, strict=True):
-        stage = u + combine(row)
-        slopes.append(field(t0 + float(c) * h, stage, args))
-    # The last stage of such a method is the new state.
-    return stage, combine(tableau.b_error), jnp.stack(slopes)
+
+class _Solve:
+    """One explicit solve, there and back."""
+
+    def __init__(
+        self,
+        field: Callable[[Any, Array, Any], Array],
+        times: Array,
+        settings: SolverConfig,
+        spread: np.ndarray | None,
+        retraction: Retraction | None,
+    ):
+        self.field, self.times, self.settings, self.spread = field, times, settings, spread
+        self.after_step = retraction if settings.retract == "step" else None
+        self.solver: Any = SOLVERS[settings.solver]()
+        tableau = self.solver.tableau
+        # As arrays, by stage; the last stage of such a method is the new state, and its slope that of the next step.
+        self.stages = len(tableau.c)
+        self.lower = np.zeros((self.stages, self.stages + 1), times.dtype)
+        for i, row in enumerate(tableau.a_lower):
+            self.lower[i, : i + 1] = row
+        self.c = np.asarray(tableau.c, times.dtype)
+        self.error = np.asarray(tableau.b_error, times.dtype)
+
+    def there(
+        self, u0: Array, args: Any, slots: int | None = None, by: Any = None
+    ) -> tuple[Array, _Ended, _Record | None, Array]:
+        """The states at the times, how it ended, a record of the steps that were taken for their derivatives by u0 and
+        the args that `by` says, and how many these are. Without `slots` there is no record."""
+        times, settings = self.times, self.settings
+        evaluate, put_back, slope, record = self._functions(u0, args, slots, by)
+        terms, end = diffrax.ODETerm(self.field), times[-1]
+        order = self.solver.error_order(terms)
+        controller, dt0 = self._controller(u0)
+        first, control = controller.init(
+            terms,
+            times[0],
+            end,
+            u0,
+            dt0,
+            args,
+            lambda terms, t, u, args: evaluate(record, 0, t, u)[0],
+            order,
+        )
+        smallest = 16 * jnp.finfo(times.dtype).eps * jnp.max(jnp.abs(times))
+
+        def goes_on(walk):
+            moves = (walk.t1 - walk.t0 > smallest) | (walk.t1 >= end)
+            room = True if slots is None else walk.taken < slots
+            return (walk.t0 < end) & moves & room & (walk.attempted < settings.max_steps)
+
+        def attempt(walk):
+            t0, h, row = walk.t0, walk.t1 - walk.t0, walk.taken * self.stages
+
+            def stage(i, carry):
+                slopes, _, record = carry
+                u = walk.u + h * _weighed(jnp.asarray(self.lower)[i], slopes)
+                slope, record = evaluate(record, row + i, t0 + jnp.asarray(self.c)[i] * h, u)
+                return slopes.at[i + 1].set(slope), u, record
+
+            slopes = jnp.zeros((self.stages + 1, *u0.shape), u0.dtype).at[0].set(walk.slope)
+            slopes, new, record = _loop(self.stages, stage, (slopes, walk.u, walk.record))
+            values = _weighed(self._dense(t0, walk.t1), jnp.stack([walk.u, new, *slopes]))
+            new, record = put_back(record, walk.taken, walk.t1, new)
+            keep, next0, next1, _, control, _ = controller.adapt_step_size(
+                t0,
+                walk.t1,
+                walk.u,
+                new,
+                args,
+                h * _weighed(self.error, slopes),
+                order,
+                walk.control,
+            )
+            if record is not None:
+                record = record._replace(
+                    ends=record.ends.at[walk.taken].set(jnp.stack([t0, walk.t1]))
+                )
+            return _Walk(
+                next0,
+                _clip(next1, end),
+                jnp.where(keep, new, walk.u),
+                jnp.where(keep, slopes[-1], walk.slope),
+                control,
+                jnp.where(keep & self._inside(t0, walk.t1), values, walk.saved),
+                walk.attempted + 1,
+                walk.taken + jnp.asarray(keep, jnp.int32),
+                record,
+            )
+
+        zero = jnp.zeros((), jnp.int32)
+        saved = jnp.full((*times.shape, *u0.shape), jnp.nan, u0.dtype).at[0].set(u0)
+        walk = _Walk(times[0], _clip(first, end), u0, slope, control, saved, zero, zero, record)
+        walk = jax.lax.while_loop(goes_on, attempt, walk)
+        full = walk.attempted >= settings.max_steps
+        if slots is not None:
+            full = full | (walk.taken >= slots)
+        ended = _Ended(full & (walk.t0 < end), walk.attempted)
+        return walk.saved, ended, walk.record, walk.taken
+
+    def back(self, record: _Record, taken: Array, saved: Array) -> tuple[Array, Any]:
+        """What changed states at the times ask of u0 and args, by the steps that were taken."""
+        shape = saved.shape[1:]
+        zeros = jnp.zeros(shape, saved.dtype)
+
+        def step(done, carry):
+            of_u, of_slope, of_args = carry
+            place = taken - 1 - done
+            t0, t1 = record.ends[place]
+            if record.retractions is not None:
+                of_u, more = record.retractions.at(place)(of_u)
+                of_args = _sum(of_args, more)
+            values = jnp.where(self._inside(t0, t1), saved, 0)
+            shares = _weighed(self._dense(t0, t1).T, values)
+
+            def stage(done, carry):
+                of_slopes, of_old, of_stage, of_args = carry
+                i = self.stages - 1 - done
+                asked = record.evaluations.at(place * self.stages + i)(of_slopes[i + 1])
+                of_stage, of_args = _sum((of_stage, of_args), asked)
+                weights = (t1 - t0) * jnp.asarray(self.lower)[i]
+                of_slopes = of_slopes + jnp.tensordot(weights, of_stage, 0)
+                return of_slopes, of_old + of_stage, zeros, of_args
+
+            carry = (shares[2:].at[-1].add(of_slope), shares[0], of_u + shares[1], of_args)
+            of_slopes, of_old, _, of_args = _loop(self.stages, stage, carry)
+            return of_old, of_slopes[0], of_args
+
+        nothing = jax.tree.map(jnp.zeros_like, jax.eval_shape(record.first, zeros)[1])
+        of_u, of_slope, of_args = _loop(taken, step, (zeros, zeros, nothing))
+        more_of_u, more_of_args = record.first(of_slope)
+        return of_u + more_of_u + saved[0], _sum(of_args, more_of_args)
+
+    def _functions(self, u0, args, slots, by):
+        """The field, and what is done to the end of a step, each with a record that goes in and, longer by a row, out;
+        and the first slope and the first record."""
+        start = self.times[0]
+        if slots is None:
+            back = self.after_step or (lambda t, u, args: u)
+            return (
+                lambda record, row, t, u: (self.field(t, u, args), None),
+                lambda record, row, t, u: (back(t, u, args), None),
+                self.field(start, u0, args),
+                None,
+            )
+        moving, still = eqx.partition(args, by)
+
+        def of_moving(function):
+            return Recorder(
+                lambda t, u, moving: function(t, u, eqx.combine(moving, still)), start, u0, moving
+            )
+
+        field = of_moving(self.field)
+
+        def evaluate(record, row, t, u):
+            slope, pullback = field(t, u, moving)
+            return slope, record._replace(evaluations=record.evaluations.put(row, pullback))
+
+        def put_back(record, row, t, u):
+            if record.retractions is None:
+                return u, record
+            u, pullback = after_step(t, u, moving)
+            return u, record._replace(retractions=record.retractions.put(row, pullback))
+
+        retractions = None
+        if self.after_step is not None:
+            after_step = of_moving(self.after_step)
+            retractions = after_step.pullbacks(slots, after_step(start, u0, moving)[1])
+        slope, first = field(start, u0, moving)
+        record = _Record(
+            jnp.zeros((slots, 2), self.times.dtype),
+            first,
+            field.pullbacks(slots * self.stages, first),
+            retractions,
+        )
+        return evaluate, put_back, slope, record
+
+    def _controller(self, u0):
+        settings = self.settings
+        if settings.step is not None:
+            return diffrax.ConstantStepSize(), jnp.asarray(settings.step, self.times.dtype)
+        atol = absolute_tolerance(settings, self.spread, u0)
+        return diffrax.PIDController(rtol=settings.rtol, atol=atol, norm=error_norm), None
+
+    def _inside(self, t0, t1):
+        """Which of the times a step from t0 to t1 passes `(T, 1, 1)`."""
+        return ((self.times > t0) & (self.times <= t1))[:, None, None]
+
+    def _dense(self, t0, t1):
+        """What the state at each time is made of: the old state, the new one, and the slopes `(T, S + 3)`."""
+        old, new, *slopes = np.eye(self.stages + 3, dtype=self.times.dtype)
+        between = self.solver.interpolation_cls(
+            t0=t0, t1=t1, y0=jnp.asarray(old), y1=jnp.asarray(new), k=(t1 - t0) * np.stack(slopes)
+        )
+        return jax.vmap(between.evaluate)(self.times)
+
+
+def _differentiable(solve: _Solve, slots: int) -> Callable[[Array, Any], tuple[Array, _Ended]]:
+    """`solve.there`, with `solve.back` as its derivative by u0 and those args that it is differentiated by."""
+
+    @jax.custom_vjp
+    def run(u0, args):
+        return solve.there(u0, args, slots, True)[:2]
+
+    def forward(u0, args):
+        by = jax.tree.map(lambda x: x.perturbed, args, is_leaf=_is_primal)
+        u0, args = jax.tree.map(lambda x: x.value, (u0, args), is_leaf=_is_primal)
+        saved, ended, record, taken = solve.there(u0, args, slots, by)
+        rest = jax.tree.map(jnp.zeros_like, eqx.filter(args, by, inverse=True))
+        return (saved, ended), (record, taken, rest)
+
+    def backward(kept, cotangents):
+        record, taken, rest = kept
+        saved, _ = cotangents
+        if isinstance(saved, SymbolicZero):
+            saved = jnp.zeros(saved.shape, saved.dtype)
+        of_u, of_args = solve.back(record, taken, saved)
+        return of_u, eqx.combine(of_args, rest)
+
+    run.defvjp(forward, backward, symbolic_zeros=True)
+    return run
+
+
+def _is_primal(x: Any) -> bool:
+    return isinstance(x, CustomVJPPrimal)
+
+
+def _loop(count: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
+    return jax.lax.fori_loop(0, count, body, carry)
+
+
+def _weighed(weights: Any, arrays: Array) -> Array:
+    """Σ weights arrays, over the last axis of the one and the first of the other."""
+    return jnp.tensordot(jnp.asarray(weights, arrays.dtype), arrays, 1)
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return jax.tree.map(jnp.add, one, other)
 
 
 def _clip(t, end):

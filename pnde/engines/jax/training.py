@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from pnde.engines import Batch, Status, Step
@@ -20,14 +21,13 @@ from pnde.engines.jax.driving import Drive, drive, instant
 from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
+from pnde.engines.jax.optimiser import ADAM, restored, saved
 from pnde.engines.jax.programs import of_model
+from pnde.engines.jax.slots import Slots
 from pnde.engines.jax.solve import Solution, check_inputs, is_explicit
-from pnde.engines.jax.stepping import Slots, slot_bytes, solve_together
+from pnde.engines.jax.stepping import solve_together
 from pnde.engines.rank import check_rows
-from pnde.errors import RunError
 from pnde.models import Model, Weights
-
-_ADAM = optax.scale_by_adam()
 
 
 class Segments(NamedTuple):
@@ -80,7 +80,6 @@ def batch_loss(
     def run(u0, drive, grid, c):
         args = (parameters, drive, c)
         if common and (slots is not None or not derivative):
-            size = slot_bytes(model, u0)
             return solve_together(
                 dynamics.field,
                 u0,
@@ -88,10 +87,8 @@ def batch_loss(
                 args,
                 settings,
                 slots,
-                size,
                 dynamics.retraction,
                 model.std,
-                large_field=dynamics.bounds is not None,
             )
         # The errors of a training are larger than what a kink adds.
         return dynamics.solve(u0, grid, args, settings, stop_at_kinks=False, spread=model.std)[0]
@@ -160,10 +157,10 @@ class JaxTraining:
                 best=lambda segment: _best_condition(model, train, segment),
             )
         self._parameters = fields.parameters(weights, self._dtype)
-        self._adam = _ADAM.init(self._parameters)
+        self._adam = ADAM.init(ravel_pytree(self._parameters)[0])
         recent: np.ndarray = np.empty(0)
         if state is not None:
-            self._adam, recent = _restored(self._adam, state)
+            self._adam, recent = restored(self._parameters, state)
         self._slots = Slots.for_training(model, self._train[0], recent)
 
     @numerics()
@@ -204,8 +201,9 @@ class JaxTraining:
     def weights(self) -> Weights:
         return fields.weights(self._parameters)
 
+    @numerics()
     def state(self) -> dict[str, np.ndarray]:
-        return saved_state(self._adam, self._slots.recent_steps())
+        return saved(self._adam, self._parameters, self._slots.recent_steps())
 
 
 def can_guard(model: Model) -> bool:
@@ -215,23 +213,25 @@ def can_guard(model: Model) -> bool:
 
 def one_step(model, slots, guard, parameters, adam, segments, rate):
     """One step of the optimiser; nothing changes if the gradient is not finite, or `slots` were too few."""
-    before = parameters, adam
     loss = partial(batch_loss, model, slots=slots, guard=guard)
     (value, solution), gradient = jax.value_and_grad(loss, has_aux=True)(parameters, segments)
+    # As one vector: the optimiser is compiled once then, and not for each array.
+    before, unravel = ravel_pytree(parameters)
+    gradient, _ = ravel_pytree(gradient)
     norm = optax.tree.norm(gradient)
     clip = model.config.optimiser.clip
     if clip is not None:
         # Component by component, as the reference does.
-        gradient = jax.tree.map(lambda g: jnp.clip(g, -clip, clip), gradient)
+        gradient = jnp.clip(gradient, -clip, clip)
     with jax.numpy_dtype_promotion("standard"):  # optax mixes its counter with numbers
-        direction, adam = _ADAM.update(gradient, adam)
-    decay = model.config.optimiser.weight_decay
-    parameters = jax.tree.map(lambda p, d: p - rate * (d + decay * p), parameters, direction)
+        direction, next_adam = ADAM.update(gradient, adam)
+    after = before - rate * (direction + model.config.optimiser.weight_decay * before)
     steps, status = jnp.mean(solution.steps, dtype=value.dtype), _worst(solution)
     done = jnp.isfinite(norm)
     if slots is not None:
         done = done & (status != Status.MAX_STEPS)
-    parameters, adam = jax.tree.map(partial(jnp.where, done), (parameters, adam), before)
+    parameters = unravel(jnp.where(done, after, before))
+    adam = jax.tree.map(partial(jnp.where, done), next_adam, adam)
     return parameters, adam, value, norm, status, steps
 
 
@@ -272,36 +272,3 @@ _valid_loss = of_model()(valid_loss)
 
 def _worst(solution: Solution) -> Array:
     return jnp.max(solution.status)
-
-
-def saved_state(adam: optax.ScaleByAdamState, recent: np.ndarray) -> dict[str, np.ndarray]:
-    """The optimiser and the solver's steps in the last batches, as `Training.state` gives them."""
-    moments = {"mu": fields.weights(adam.mu), "nu": fields.weights(adam.nu)}
-    arrays = {f"{m}.{name}": value for m, ws in moments.items() for name, value in ws.items()}
-    return {"count": np.asarray(adam.count), "recent_steps": recent, **arrays}
-
-
-def _restored(
-    fresh: optax.ScaleByAdamState, state: Mapping[str, np.ndarray]
-) -> tuple[optax.ScaleByAdamState, np.ndarray]:
-    """The optimiser and the solver's steps in the last batches, as `saved_state` made them."""
-    like = {"mu": fields.weights(fresh.mu), "nu": fields.weights(fresh.nu)}
-    expected = {f"{m}.{name}": value for m, ws in like.items() for name, value in ws.items()}
-    odd = set(state) ^ {*expected, "count", "recent_steps"}
-    odd |= {
-        name
-        for name, value in expected.items()
-        if name not in odd and state[name].shape != value.shape
-    }
-    if odd:
-        raise RunError(
-            f"the checkpoint does not fit the model: {min(odd)!r} is not what the optimiser has"
-        )
-    dtype = jax.tree.leaves(fresh.mu)[0].dtype
-
-    def moment(name: str) -> fields.Parameters:
-        return fields.parameters({key: state[f"{name}.{key}"] for key in like[name]}, dtype)
-
-    count = jnp.asarray(state["count"], fresh.count.dtype)
-    adam = optax.ScaleByAdamState(count=count, mu=moment("mu"), nu=moment("nu"))
-    return adam, np.asarray(state["recent_steps"])
