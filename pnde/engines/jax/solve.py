@@ -167,7 +167,7 @@ def solve(
     if domain is not None:
         # The last step ends outside, and another may leap over a border: of its states those outside are not known.
         outside = (~jax.vmap(domain)(u)).at[0].set(False)
-        left = jnp.cumsum(outside) > 0
+        left = jnp.any(outside) & (jnp.arange(len(u)) >= jnp.argmax(outside))
         out_of_it = jnp.any(outside & jnp.all(jnp.isfinite(u), axis=-1))
         u = jnp.where(left[:, None], jnp.nan, u)
         status = jnp.where((status == Status.OK) & out_of_it, Status.LEFT_DOMAIN, status)
