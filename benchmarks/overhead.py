@@ -27,8 +27,8 @@ from pnde.config import SolverConfig
 from pnde.engines import Training, get
 from pnde.engines.jax import timing
 from pnde.engines.jax.numerics import numerics
-from pnde.engines.jax.solve import evaluations
 from pnde.engines.jax.slots import Slots
+from pnde.engines.jax.solve import evaluations
 from pnde.published import TIMES
 
 # The paper's Table I: minutes of training, ms of a forward pass, ms of a solve.

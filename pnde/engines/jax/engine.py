@@ -13,7 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Mechanical, MembersTraining, Training, Trajectories
+from pnde.engines import (
+    Batch,
+    Mechanical,
+    MembersTraining,
+    Status,
+    Training,
+    Trajectories,
+)
 from pnde.engines.jax import fields, mechanics
 from pnde.engines.jax.devices import check_device, on_device_of
 from pnde.engines.jax.driving import drive
@@ -29,6 +36,7 @@ from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.retraction import is_on_manifold
 from pnde.engines.jax.rolling import rollout
+from pnde.engines.jax.slots import Slots
 from pnde.engines.jax.solve import Solution, evaluations, solve
 from pnde.engines.jax.training import (
     JaxTraining,
@@ -175,10 +183,14 @@ class JaxEngine:
         with on_device_of(model.config.device):
             parameters = fields.parameters(weights, dtype)
             segments = on_device(batch, dtype)
-            (loss, _), gradient = _loss_and_gradient(model, False, parameters, segments)
+            for slots in Slots.for_training(model, segments).at_most():
+                gradient_of = functools.partial(_loss_and_gradient, model, slots)
+                (loss, solution), gradient = gradient_of(False, parameters, segments)
+                if slots is None or jnp.max(solution.status) != Status.MAX_STEPS:
+                    break
             finite = all(jnp.isfinite(g).all() for g in jax.tree.leaves(gradient))
             if jnp.isfinite(loss) and not finite and can_guard(model):
-                (loss, _), gradient = _loss_and_gradient(model, True, parameters, segments)
+                (loss, _), gradient = gradient_of(True, parameters, segments)
             return float(loss), fields.weights(gradient)
 
     @numerics()
@@ -284,9 +296,9 @@ def _mechanics(model, parameters, u, at):
     return jax.vmap(one)(u, at)
 
 
-@of_model(static_argnums=(0,))
-def _loss_and_gradient(model, guard, parameters, segments):
-    loss = functools.partial(batch_loss, model, guard=guard)
+@of_model(static_argnums=(0, 1))
+def _loss_and_gradient(model, slots, guard, parameters, segments):
+    loss = functools.partial(batch_loss, model, slots=slots, guard=guard)
     return jax.value_and_grad(loss, has_aux=True)(parameters, segments)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,17 @@ class Slots:
 
     `count` is `None` where steps are recomputed instead: for solvers that are not explicit, the backward solve,
     segments with time grids or jumps of their own, and steps too many or too large to store. After each step of
-    training it follows from the steps of the last batches alone, so that a resumed run takes the same programs.
+    training it follows from the steps of the last batches alone, so that a resumed run takes the same programs. Of
+    steps of one size it is known.
     """
 
     _SIZES = (4, 8, 16, 32)
     WINDOW = 32
     _MEMORY = 4 * 2**30
 
-    def __init__(self, largest: int, recent: Iterable[float] = ()):
-        self._sizes = sorted({min(size, largest) for size in self._SIZES} - {0})
+    def __init__(self, largest: int, recent: Iterable[float] = (), exactly: int | None = None):
+        sizes = self._SIZES if exactly is None else ((exactly,) if exactly <= largest else ())
+        self._sizes = sorted({min(size, largest) for size in sizes} - {0})
         self._recent: deque[float] = deque(recent, maxlen=self.WINDOW)
         self.count = self._enough()
 
@@ -42,8 +45,11 @@ class Slots:
         if not is_explicit(settings) or settings.adjoint == "backsolve" or own_steps:
             return cls(0)
         size = _activation_bytes(model, segments.u) + _factor_bytes(model, segments.u)
-        room = cls._MEMORY // (members * size)
-        return cls(min(room, settings.max_steps), recent)
+        largest = min(cls._MEMORY // (members * size), settings.max_steps)
+        if settings.step is None:
+            return cls(largest, recent)
+        steps = np.ptp(np.asarray(segments.grid)) / settings.step
+        return cls(largest, recent, exactly=math.ceil(steps * (1 - 1e-6)))
 
     def too_few(self, status: int) -> bool:
         """Whether a step has to be done again, because it ran out of slots; there are more of them then."""
@@ -57,6 +63,12 @@ class Slots:
         """Note the steps of a batch, and take as many slots as the last ones needed."""
         self._recent.append(steps)
         self.count = self._enough()
+
+    def at_most(self) -> Iterator[int | None]:
+        """The most that there is room for, and where even they are too few, none: for a gradient that is taken once."""
+        if self._sizes:
+            yield self._sizes[-1]
+        yield None
 
     def recent_steps(self) -> np.ndarray:
         """The steps of the last batches, which a resumed run starts from."""
