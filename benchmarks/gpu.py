@@ -14,21 +14,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import subprocess
 import time
-from datetime import date
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import record
 from measure import matrix_rate
 from overhead import PAPER, TrainStep, forward_pass, full_solve
 from problems import CASES, problems
 
-import pnde
 from pnde.cli.process import keep_freed
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
@@ -130,12 +128,9 @@ def table(options: argparse.Namespace, deadline: float) -> list[dict]:
 def facts() -> dict[str, str]:
     """Card, driver and versions."""
     out = {
-        "date": date.today().isoformat(),
         "device": str(jax.devices()[0].device_kind),
         "platform": jax.default_backend(),
-        "jax": jax.__version__,
-        "pnde": pnde.__version__,
-        "python": platform.python_version(),
+        **record.facts(),
     }
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     try:

@@ -2,7 +2,7 @@
 
     python benchmarks/overhead.py                                  # 2 × 64 networks, all systems: minutes on two cores
     python benchmarks/overhead.py --size paper --systems quartic   # the paper's network
-    python benchmarks/overhead.py --output overhead.csv
+    python benchmarks/overhead.py --output overhead.json
 
 Models of a system are timed in turn in one run, so their ratios hold on a noisy machine; times are medians. A model
 whose random weights make it the faster moving one takes more steps: `train / NDE, per step` and `solve / NDE, per step`
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import record
 from measure import matrix_rate
 from problems import CASES, Problem, problems
 
@@ -149,7 +150,7 @@ def main() -> None:
     parser.add_argument(
         "--horizon", type=float, default=0.1, help="share of the paper's solve time"
     )
-    parser.add_argument("--output", type=Path, help="CSV")
+    parser.add_argument("--output", type=Path, help="a JSON file")
     options = parser.parse_args()
     keep_freed()
     rows = []
@@ -159,7 +160,7 @@ def main() -> None:
             shown = pd.DataFrame(rows[-5:]).query("system == @name").set_index(["system", "model"])
             print(shown.T.to_string(float_format=lambda x: f"{x:.3g}"), flush=True)
     if options.output:
-        pd.DataFrame(rows).to_csv(options.output, index=False)
+        record.write(options.output, rows)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+import record
 from problems import CASES, Problem, problems
 
 from pnde.config import Config, SolverConfig
@@ -214,7 +215,7 @@ def main() -> None:
     parser.add_argument("--agreement", type=float, default=1e-3)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--budget", type=float, default=120.0, help="seconds for each comparison")
-    parser.add_argument("--output", type=Path, help="CSV")
+    parser.add_argument("--output", type=Path, help="a JSON file")
     options = parser.parse_args()
     rows = []
     for name in options.jobs:
@@ -223,7 +224,7 @@ def main() -> None:
         shown = pd.DataFrame(new).set_index(["job", "library"])
         print(shown.T.to_string(float_format=lambda x: f"{x:.3g}"), flush=True)
     if options.output:
-        pd.DataFrame(rows).to_csv(options.output, index=False)
+        record.write(options.output, rows)
 
 
 if __name__ == "__main__":

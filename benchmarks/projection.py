@@ -1,7 +1,7 @@
 """How long the projection of an N-pendulum takes: the chain's own factor, dense factors, and plain differentiation.
 
     python benchmarks/projection.py                    # a minute or two: some N, float64
-    python benchmarks/projection.py --full --output projection.csv
+    python benchmarks/projection.py --full --output projection.json
 
 `solve` is v - Gᵀ solve(G Gᵀ, G v) by `jnp.linalg.solve`, which JAX differentiates itself. All methods start from the
 state, so the Jacobian is part of the time, and the backward pass gives the gradients with respect to state
@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import record
 
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.structures.rods import RodsJacobian
@@ -189,7 +190,7 @@ def main() -> None:
     parser.add_argument(
         "--memory", type=float, default=4.0, help="dense cases that need more gigabytes are skipped"
     )
-    parser.add_argument("--output", help="a CSV file")
+    parser.add_argument("--output", type=Path, help="a JSON file")
     options = parser.parse_args()
     options.links = options.links or ([2**k for k in range(9)] if options.full else [8, 32, 256])
     options.precision = options.precision or (
@@ -201,7 +202,7 @@ def main() -> None:
     table = run(options)
     print(f"\n{time.perf_counter() - began:.0f} s")
     if options.output:
-        table.to_csv(options.output, index=False)
+        record.write(options.output, table.to_dict("records"))
 
 
 if __name__ == "__main__":
