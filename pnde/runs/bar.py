@@ -66,6 +66,7 @@ def progress_bar(label: str, done: Progress, epochs: int, show: bool) -> Iterato
         disable=not show or lines,
         bar_format=_FORMAT,
     ) as bar:
+        bar.set_postfix_str("compiling")  # until the first step is done
         yield Bar(bar, label, done, epochs, lines)
 
 
