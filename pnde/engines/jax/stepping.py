@@ -22,6 +22,7 @@ from jaxtyping import Array
 
 from pnde.config import SolverConfig
 from pnde.engines import Status
+from pnde.engines.jax.sharding import Across
 from pnde.engines.jax.solve import (
     SOLVERS,
     Retraction,
@@ -50,10 +51,12 @@ def solve_together(
     retraction: Retraction | None = None,
     spread: np.ndarray | None = None,
     large_field: bool = False,
+    across: Across | None = None,
 ) -> Solution:
     """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for `slots` of them, rejected ones
     included, of `size` bytes each; those of a `large_field` are not written out, for its program would be compiled for
-    each. The status is `MAX_STEPS` where they did not suffice.
+    each. The status is `MAX_STEPS` where they did not suffice. Of a batch that is spread over devices the steps are
+    common to all of it.
 
     With `slots` of `None` there are as many steps as the settings allow, and no derivative. That compiles in less than
     half of the time that diffrax's loop takes.
@@ -66,7 +69,9 @@ def solve_together(
     if settings.step is None:
         controller, dt0 = (
             diffrax.PIDController(
-                rtol=settings.rtol, atol=absolute_tolerance(settings, spread, u0), norm=error_norm
+                rtol=settings.rtol,
+                atol=absolute_tolerance(settings, spread, u0),
+                norm=error_norm if across is None else across.norm,
             ),
             None,
         )
@@ -107,9 +112,12 @@ def solve_together(
     reached, _, _, _, _, saved, steps = carry
     if retraction is not None and settings.retract != "never":
         saved = jax.vmap(retraction, in_axes=(0, 0, None))(times, saved, args)
-    status = jnp.where(jnp.all(jnp.isfinite(saved)), Status.OK, Status.NON_FINITE)
+    finite, defined = jnp.all(jnp.isfinite(saved)), jnp.all(jnp.isfinite(slope))
+    if across is not None:
+        finite, defined = across.all(finite), across.all(defined)
+    status = jnp.where(finite, Status.OK, Status.NON_FINITE)
     # Where the field is not defined from the start, more steps do not help.
-    unfinished = (reached < end) & jnp.all(jnp.isfinite(slope))
+    unfinished = (reached < end) & defined
     return Solution(saved, jnp.where(unfinished, Status.MAX_STEPS, status), steps)
 
 
@@ -161,6 +169,7 @@ class Slots:
         if not is_explicit(settings) or settings.adjoint == "backsolve" or own_steps:
             return cls(0)
         size = slot_bytes(model, segments.u) + _factor_bytes(model, segments.u)
+        size = -(-size // len(segments.u.sharding.device_set))  # of each device's part
         room = cls._MEMORY // (members * size)
         return cls(min(room, settings.max_steps), recent)
 
