@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from pnde.config import Config
+from pnde.engines.jax.processes import count
 from pnde.errors import ConfigError
 
 
@@ -23,6 +24,10 @@ def check_devices(config: Config) -> None:
             'or set device = "auto"'
         )
     if config.devices == 1:
+        if count() > 1:
+            raise ConfigError(
+                f'devices = 1, but {count()} processes train together: set devices = "all"'
+            )
         return
     if config.solver.adjoint == "backsolve" and len(devices_of(device)) > 1:
         raise ConfigError(

@@ -21,6 +21,7 @@ from pnde.engines.jax.driving import drive, instant
 from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
+from pnde.engines.jax.processes import check_alike
 from pnde.engines.jax.programs import of_model
 from pnde.engines.jax.sharding import mesh_of, on_each, put
 from pnde.engines.jax.solve import Solution, check_inputs, is_explicit
@@ -155,6 +156,8 @@ class JaxTraining:
         recent: np.ndarray = np.empty(0)
         if state is not None:
             self._adam, recent = _restored(self._adam, state)
+        sizes = [float(self._adam.count), *(np.abs(own).sum() for own in weights.values())]
+        check_alike(np.array([*sizes, *(np.abs(batch.u).sum() for batch in train)]))
         self._parameters, self._adam = put(self._mesh, (self._parameters, self._adam))
         self._slots = Slots.for_training(model, self._train[0], recent)
 
