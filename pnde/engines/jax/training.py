@@ -156,7 +156,7 @@ class JaxTraining:
         recent: np.ndarray = np.empty(0)
         if state is not None:
             self._adam, recent = _restored(self._adam, state)
-        sizes = [float(self._adam.count), *(np.abs(own).sum() for own in weights.values())]
+        sizes = [float(self._adam.count), *(np.abs(weights[k]).sum() for k in sorted(weights))]
         check_alike(np.array([*sizes, *(np.abs(batch.u).sum() for batch in train)]))
         self._parameters, self._adam = put(self._mesh, (self._parameters, self._adam))
         self._slots = Slots.for_training(model, self._train[0], recent)
