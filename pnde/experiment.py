@@ -159,6 +159,13 @@ def system_for(source: str, parameters: dict[str, Any]) -> System | None:
     return None
 
 
+def preset_for(source: str, system: System | None) -> str:
+    """What the presets of a source are called, whose system is `system_for` it."""
+    if isinstance(system, systems.power_grid):
+        return "driven-grid" if system.inputs else "grid"
+    return "data" if system is None else source
+
+
 def angular_twin(system: System) -> System:
     """The same pendulum in angular coordinates.
 

@@ -13,6 +13,7 @@ from pnde.cli.joining import complete, end
 from pnde.cli.paper import paper
 from pnde.cli.process import prepare
 from pnde.cli.runs import evaluate, export, plot, rollout
+from pnde.cli.sweep import sweep
 from pnde.cli.tools import doctor, setup
 from pnde.cli.training import resume, train
 from pnde.errors import PndeError
@@ -58,6 +59,7 @@ for _command in (
     plot,
     doctor,
     setup,
+    sweep,
     paper,
 ):
     main.add_command(_command)

@@ -12,7 +12,6 @@ from pnde import engines
 from pnde.cli.joining import end, join, joining_options
 from pnde.cli.options import (
     folder_argument,
-    law_of,
     law_option,
     parameter_option,
     parameters_of,
@@ -21,6 +20,7 @@ from pnde.cli.options import (
     reading_options,
 )
 from pnde.errors import ConfigError, PndeError
+from pnde.laws import law_of
 
 if TYPE_CHECKING:
     from pnde.experiment import Experiment
@@ -86,7 +86,7 @@ def train(
     from pnde import systems
     from pnde.config import Config
     from pnde.errors import nearest
-    from pnde.experiment import Experiment, system_for, take_back, write
+    from pnde.experiment import Experiment, preset_for, system_for, take_back, write
     from pnde.models import ModelKind
 
     joined = join(distributed, coordinator, processes, process)
@@ -110,9 +110,7 @@ def train(
         )
     values |= limits
     system = system_for(source, values)
-    kind = "data" if system is None else source
-    if isinstance(system, systems.power_grid):
-        kind = "driven-grid" if system.inputs else "grid"
+    kind = preset_for(source, system)
     settings = (
         joined | parameters_of(changes) | ({} if tolerance is None else {"tolerance": tolerance})
     )
