@@ -23,7 +23,7 @@ from typing import Any
 
 from pnde.config import Config
 from pnde.data import open_data
-from pnde.engines import get
+from pnde.engines import Engine, get
 from pnde.errors import ConfigError, PndeError, RunError, nearest
 from pnde.experiment import preset_for, system_for
 from pnde.files import read_bytes
@@ -135,7 +135,7 @@ def _runs(content: dict[str, Any], path: Path) -> Iterator[Planned]:
     for run in listed:
         for chosen in itertools.product(*grid.values()):
             rows.append(common | _flat(run) | dict(zip(grid, chosen, strict=True)))
-    keys = list(dict.fromkeys(key for row in rows for key in row))
+    keys = [*dict.fromkeys(k for row in rows for k in row if k not in grid), *grid]
     varied = [k for k in keys if any(row.get(k) != rows[0].get(k) for row in rows)]
     seen: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
@@ -182,6 +182,7 @@ def _problems(
 ) -> Iterator[ConfigError]:
     """What is wrong: each value by itself first, then values that do not go together; each told once."""
     wrong, told = set(), set()
+    engines: dict[str, Engine] = {}
     values = {(k, repr(v)): (k, v) for run in runs for k, v in run.values.items()}
     for pair, (key, value) in values.items():
         try:
@@ -200,7 +201,9 @@ def _problems(
                 raise ConfigError(
                     "the model needs a law: name one with --law FILE.py:NAME, or train the model nde"
                 )
-            get(config.engine).check(config)
+            if config.engine not in engines:
+                engines[config.engine] = get(config.engine)
+            engines[config.engine].check(config)
         except PndeError as error:
             sentence = _sentence(error)
             if sentence in told:

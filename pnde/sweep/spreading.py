@@ -84,9 +84,9 @@ def _on_cluster(
         text = str(error).partition("\n")[0][:100]
         raise ConfigError(f"there is no scheduler of dask at {scheduler[:80]!r}: {text}") from None
     with client:
-        begun = {client.submit(function, task, pure=False): task for task in tasks}
+        begun = {client.submit(_on_worker, function, task, pure=False): task for task in tasks}
         try:
-            for future in as_completed(list(begun)):
+            for future in as_completed(list(begun), loop=client.loop):
                 yield begun[future], future.result()
         except KilledWorker:
             raise EngineError(
@@ -94,3 +94,11 @@ def _on_cluster(
             ) from None
         finally:
             client.cancel(list(begun))
+
+
+def _on_worker(function: Callable[[T], Any], task: T) -> Any:
+    import dask
+
+    # xarray would lock the files that it writes on the whole cluster, by a lock that only dask's own graphs have.
+    with dask.config.set(scheduler="threads"):
+        return function(task)

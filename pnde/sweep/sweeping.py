@@ -83,6 +83,9 @@ def sweep(
 def _run(task: _Task) -> dict[str, Any]:
     """Train a run, or go on with it, and evaluate it; what came of it, which its folder holds too."""
     planned, folder = task.planned, Path(task.folder)
+    there = _result(folder)
+    if there is not None:  # its worker was killed as it had just ended
+        return there
     result: dict[str, Any]
     try:
         with _quiet():
