@@ -30,6 +30,7 @@ def trained(name, devices, folder=None):
     # Seven segments in a batch: neither two nor four devices have parts of one size, and the last batch is filled up.
     settings = {"layers": 1, "width": 4, "batch_size": 7, "segment": 2, "epochs": epochs}
     settings |= {"solver.precision": "float64", "devices": devices, "rollout.retract": "never"}
+    settings |= {"rollout.step": 0.1}  # its program is small
     return pnde.train(data, **settings, folder=folder, progress=False)
 
 
