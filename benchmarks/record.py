@@ -33,7 +33,9 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
     record = {"command": command, "facts": facts(), "rows": list(rows)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1, ensure_ascii=False, default=float) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps(record, indent=1, ensure_ascii=False, default=float) + "\n", encoding="utf-8"
+    )
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -177,6 +177,11 @@ class Config(Section):
     device: Literal["auto", "cpu", "gpu"] = Field(
         "auto", description="what computes; auto: a GPU if the engine finds one, else the CPU"
     )
+    devices: Literal[1, "all"] = Field(
+        1,
+        description="how many compute together; all: a batch of training is spread over all that there are, and so are "
+        "the trajectories of a forecast",
+    )
     tolerance: Positive = Field(
         1e-6,
         description="how far an initial state may be off the manifold, relative to the law's size",

@@ -21,6 +21,7 @@ import xarray as xr
 from pnde import systems
 from pnde.config import Config
 from pnde.data import open_data, save_data, select, split_data, time_matrix
+from pnde.engines import leads, meet
 from pnde.errors import ConfigError, RunError, SolveError
 from pnde.files import damaged, make_folder, read_json, write_bytes, write_json
 from pnde.forecast import straight_lines
@@ -70,7 +71,7 @@ class Experiment:
         return tuple(ModelKind.parse(name) for name in self.models)
 
     def run(self, folder: Path, progress: bool = True) -> pd.DataFrame:
-        """Do everything that has not been done yet; the table of results.
+        """Do everything that has not been done yet; the table of results, which of several processes the first one has.
 
         **Raises:** `pnde.errors.RunError` if another process is at it.
         """
@@ -84,11 +85,13 @@ class Experiment:
                     f"the model {constrained[0]} needs a law: name one with --law FILE.py:NAME, or "
                     "train the plain model alone with --models nde"
                 )
-        with locked(folder):
+        with locked(folder) if leads() else contextlib.nullcontext():
             runs, _ = self.train(folder, progress)
             if not runs:
                 raise SolveError("none of the models could be trained")
-            return evaluate(runs, folder, system)
+            results = evaluate(runs, folder, system) if leads() else pd.DataFrame()
+        meet()
+        return results
 
     def train(
         self, folder: Path, progress: bool = True
@@ -106,7 +109,9 @@ class Experiment:
 
     def _model(self, folder: Path, kind: ModelKind, progress: bool) -> Run:
         path, system = folder / kind.slug, self.system
-        if is_run(path):
+        begun = is_run(path)
+        meet()  # before one of the processes begins it
+        if begun:
             return resume(path, self.law, progress=progress)
         data = self._own_data(folder) if system is None else self._data(folder, kind, system)
         return train(
@@ -129,17 +134,19 @@ class Experiment:
         if not self.reading and Path(self.source).is_file():
             return Path(self.source)
         path = folder / _DATA[False]
-        if not path.exists():
+        if leads() and not path.exists():
             save_data(self._opened(), path)
+        meet()
         return path
 
     def _data(self, folder: Path, kind: ModelKind, system: System) -> Path:
         angular = kind.coordinates == "angular"
         path = folder / _DATA[angular]
-        if not path.exists():
+        if leads() and not path.exists():
             if angular:
                 system = angular_twin(system)
             save_data(simulate(system, self.config), path)
+        meet()
         return path
 
 
@@ -150,6 +157,13 @@ def system_for(source: str, parameters: dict[str, Any]) -> System | None:
     if is_grid_file(source):
         return systems.power_grid(source, **parameters)
     return None
+
+
+def preset_for(source: str, system: System | None) -> str:
+    """What the presets of a source are called, whose system is `system_for` it."""
+    if isinstance(system, systems.power_grid):
+        return "driven-grid" if system.inputs else "grid"
+    return "data" if system is None else source
 
 
 def angular_twin(system: System) -> System:

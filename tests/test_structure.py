@@ -27,6 +27,7 @@ LAYERS = (
     ("runs",),
     ("plot",),
     ("experiment",),
+    ("sweep",),
     ("published",),
     ("paper",),
     ("doctor",),

@@ -9,8 +9,8 @@ import pytest
 from pnde.config import Config
 from pnde.data import segments
 from pnde.engines import Batch, Status, get
+from pnde.engines.jax.batches import on_device
 from pnde.engines.jax.slots import Slots
-from pnde.engines.jax.training import on_device
 from pnde.errors import ConstraintError, IllConditionedWarning
 from pnde.laws import Instant, Linear
 from pnde.models import initial_weights

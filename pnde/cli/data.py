@@ -10,7 +10,6 @@ import click
 import pnde
 from pnde.cli.options import (
     jumps_option,
-    law_of,
     law_option,
     parameter_option,
     parameters_of,
@@ -21,6 +20,7 @@ from pnde.cli.options import (
     times_of,
 )
 from pnde.errors import ConfigError
+from pnde.laws import law_of
 
 
 @click.command()

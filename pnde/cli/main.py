@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-import sys
 from typing import Any
 
 import click
 
 import pnde
 from pnde.cli.data import check, project, simulate
+from pnde.cli.joining import complete, end
 from pnde.cli.paper import paper
 from pnde.cli.process import prepare
 from pnde.cli.runs import evaluate, export, plot, rollout
+from pnde.cli.sweep import sweep
 from pnde.cli.tools import doctor, setup
 from pnde.cli.training import resume, train
 from pnde.errors import PndeError
@@ -23,16 +24,18 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            complete()
+            return result
         except PndeError as error:
             click.echo(f"pnde: {error}", err=True)
-            sys.exit(2)
+            end(2)
         except MemoryError:
             click.echo(
                 "pnde: there is not enough memory; take fewer trajectories, a smaller batch_size or a larger dt",
                 err=True,
             )
-            sys.exit(2)
+            end(2)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,6 +59,7 @@ for _command in (
     plot,
     doctor,
     setup,
+    sweep,
     paper,
 ):
     main.add_command(_command)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pnde.errors import ConfigError, nearest
+from pnde.errors import ConfigError
 
 law_option = click.option(
     "--law",
@@ -113,6 +110,17 @@ def times_of(text: str) -> list[float]:
 folder_argument = click.argument("folder", type=click.Path(path_type=Path))
 
 
+def spreading_options(command: Any) -> Any:
+    """Where independent trainings run: `jobs` and `scheduler`."""
+    jobs = click.option(
+        "--jobs", type=click.IntRange(1), default=1, show_default=True, help="processes at a time"
+    )
+    scheduler = click.option(
+        "--scheduler", metavar="ADDRESS", help="of dask.distributed, whose workers train instead"
+    )
+    return jobs(scheduler(command))
+
+
 def parameters_of(pairs: tuple[str, ...]) -> dict[str, Any]:
     """`name=value` pairs, the values read as TOML where they are, else as text."""
     import tomllib
@@ -127,52 +135,6 @@ def parameters_of(pairs: tuple[str, ...]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             out[name.strip()] = text.strip()
     return out
-
-
-def law_of(reference: str | None) -> Any:
-    """The function or Constraint that `FILE.py:NAME` names; `rods` and `rods:LENGTHS` are known by their names."""
-    if reference is None or reference.partition(":")[0] == "rods":
-        return reference
-    file, colon, name = reference.rpartition(":")
-    if not colon:
-        raise ConfigError(
-            f"name a law as FILE.py:NAME, rods, or rods:1,0.5; not {reference[:80]!r}"
-        )
-    path = Path(file)
-    if not path.is_file():
-        raise ConfigError(f"there is no file {file[:120]} to take the law {name[:60]!r} from")
-    module = _run(path)
-    if not hasattr(module, name):
-        raise ConfigError(f"{file[:120]} has no {name[:60]!r}{nearest(name, vars(module))}")
-    return getattr(module, name)
-
-
-def _run(path: Path) -> Any:
-    """The module that a file of the user's is; whatever it raises is told in one sentence."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{path} is not a Python file: name it with the ending .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(
-        0, str(path.resolve().parent)
-    )  # as if it were run, so that it finds its neighbours
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        line = _line_of(error, path)
-        what = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
-        raise ConfigError(f"{path} cannot be run{line}: {what}") from None
-    finally:
-        sys.path.pop(0)
-    return module
-
-
-def _line_of(error: BaseException, path: Path) -> str:
-    """`, line 3`, of the file in which something was raised."""
-    if isinstance(error, SyntaxError):
-        return "" if error.lineno is None else f", line {error.lineno}"
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
-    return f", line {lines[-1]}" if lines else ""
 
 
 def print_table(table: Any) -> None:

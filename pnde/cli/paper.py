@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pnde.cli.options import folder_argument, parameters_of
+from pnde.cli.options import folder_argument, parameters_of, spreading_options
 
 
 @click.group(invoke_without_command=True)
@@ -45,6 +45,7 @@ from pnde.cli.options import folder_argument, parameters_of
     "-s", "--set", "changes", multiple=True, metavar="NAME=VALUE", help="a setting of all studies"
 )
 @click.option("--progress/--no-progress", default=True)
+@spreading_options
 @click.pass_context
 def paper(
     context: click.Context,
@@ -56,6 +57,8 @@ def paper(
     horizon: str,
     changes: tuple[str, ...],
     progress: bool,
+    jobs: int,
+    scheduler: str | None,
 ) -> None:
     """Reproduce the paper: train, evaluate, measure, draw its figures, write its tables, check its claims."""
     if context.invoked_subcommand is not None:
@@ -67,7 +70,7 @@ def paper(
     plan = Plan(preset, studies, seeds, variant, horizon, parameters_of(changes))
     folder = output or Path(f"paper-{preset}")
     try:
-        results, findings = reproduce(folder, plan, progress)
+        results, findings = reproduce(folder, plan, progress, jobs, scheduler)
     except KeyboardInterrupt:
         click.echo(
             f"\nstopped; the same command goes on from the last checkpoint in {folder}", err=True

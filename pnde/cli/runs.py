@@ -11,7 +11,6 @@ import numpy as np
 import pnde
 from pnde.cli.options import (
     folder_argument,
-    law_of,
     law_option,
     parameters_of,
     print_table,
@@ -21,6 +20,7 @@ from pnde.cli.options import (
     times_of,
 )
 from pnde.errors import ConfigError, DataError, brief
+from pnde.laws import law_of
 
 bands_option = click.option(
     "--bands",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import pnde
+from pnde import engines
+from pnde.cli.joining import end, join, joining_options
 from pnde.cli.options import (
     folder_argument,
-    law_of,
     law_option,
     parameter_option,
     parameters_of,
@@ -20,6 +20,7 @@ from pnde.cli.options import (
     reading_options,
 )
 from pnde.errors import ConfigError, PndeError
+from pnde.laws import law_of
 
 if TYPE_CHECKING:
     from pnde.experiment import Experiment
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     help="degrees, across the branches of a power grid; short for -p angle_limit=X",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="folder; runs/SOURCE-PRESET")
+@joining_options
 @click.option("--progress/--no-progress", default=True)
 def train(
     source: str,
@@ -74,15 +76,20 @@ def train(
     tolerance: float | None,
     voltage_band: tuple[float, float] | None,
     angle_limit: float | None,
+    distributed: bool,
+    coordinator: str | None,
+    processes: int | None,
+    process: int | None,
     **reading: Any,
 ) -> None:
     """Train models on a built-in system or a data file SOURCE, evaluate them on unseen trajectories and draw them."""
     from pnde import systems
     from pnde.config import Config
     from pnde.errors import nearest
-    from pnde.experiment import Experiment, system_for, take_back, write
+    from pnde.experiment import Experiment, preset_for, system_for, take_back, write
     from pnde.models import ModelKind
 
+    joined = join(distributed, coordinator, processes, process)
     names = systems.names()
     if (
         source not in names
@@ -103,10 +110,10 @@ def train(
         )
     values |= limits
     system = system_for(source, values)
-    kind = "data" if system is None else source
-    if isinstance(system, systems.power_grid):
-        kind = "driven-grid" if system.inputs else "grid"
-    settings = parameters_of(changes) | ({} if tolerance is None else {"tolerance": tolerance})
+    kind = preset_for(source, system)
+    settings = (
+        joined | parameters_of(changes) | ({} if tolerance is None else {"tolerance": tolerance})
+    )
     if config_file is not None:
         config, mechanical = Config.make(Config.read(config_file), **settings), None
     else:
@@ -134,11 +141,13 @@ def train(
         raise ConfigError(
             f"{folder} is not empty: go on with it by pnde resume {folder}, or name another folder with -o"
         )
-    made = write(folder, experiment, law)
+    engines.meet()
+    made = write(folder, experiment, law) if engines.leads() else []
     try:
         _run(experiment, folder, progress)
     except PndeError:
-        take_back(folder, made)
+        if engines.leads():
+            take_back(folder, made)
         raise
 
 
@@ -146,14 +155,18 @@ def train(
 @folder_argument
 @law_option
 @click.option("--progress/--no-progress", default=True)
-def resume(folder: Path, law: str | None, progress: bool) -> None:
+@joining_options
+def resume(folder: Path, law: str | None, progress: bool, **joining: Any) -> None:
     """Go on with a training that was stopped."""
     from pnde.experiment import read
     from pnde.runs import is_run
 
+    join(**joining)
     if is_run(folder):
         run = pnde.resume(folder, law_of(law), progress=progress)
-        print_table(run.evaluate())
+        if engines.leads():
+            print_table(run.evaluate())
+        engines.meet()
     else:
         _run(read(folder, law_of(law)), folder, progress)
 
@@ -163,6 +176,7 @@ def _run(experiment: Experiment, folder: Path, progress: bool) -> None:
         results = experiment.run(folder, progress)
     except KeyboardInterrupt:
         click.echo(f"\nstopped; pnde resume {folder} goes on from the last checkpoint", err=True)
-        sys.exit(130)
-    print_table(results)
-    click.echo(f"\n{folder}: " + ", ".join(sorted(p.name for p in folder.iterdir())))
+        end(130)
+    if engines.leads():
+        print_table(results)
+        click.echo(f"\n{folder}: " + ", ".join(sorted(p.name for p in folder.iterdir())))

@@ -7,6 +7,7 @@ import logging
 import os
 from typing import Any
 
+from pnde.engines.processes import join, leads, meet
 from pnde.engines.protocol import (
     Batch,
     Engine,
@@ -30,6 +31,9 @@ __all__ = [
     "Training",
     "Trajectories",
     "get",
+    "join",
+    "leads",
+    "meet",
     "set_up",
 ]
 

@@ -9,6 +9,7 @@ from pnde.laws.holonomic import Holonomic
 from pnde.laws.inequality import Bounded, Inequality, Joined, split_laws
 from pnde.laws.instant import Instant
 from pnde.laws.linear import ConstantJacobian, Linear, Pinned
+from pnde.laws.of_file import law_of
 from pnde.laws.power_balance import PowerBalance
 from pnde.laws.rods import Rods, RodsStructure
 
@@ -33,5 +34,6 @@ __all__ = [
     "Stacked",
     "VoltageBand",
     "as_constraint",
+    "law_of",
     "split_laws",
 ]

@@ -21,12 +21,17 @@ from pnde.paper.plan import Plan
 from pnde.paper.results import EVALUATION, FAILURES, Results
 from pnde.paper.studies import ANGULAR_NDE, Study, slug, study, unconstrained
 from pnde.runs import Run
+from pnde.sweep import spread
 
 logger = logging.getLogger("pnde")
 
 
 def reproduce(
-    folder: str | Path, plan: Plan | None = None, progress: bool = True
+    folder: str | Path,
+    plan: Plan | None = None,
+    progress: bool = True,
+    jobs: int = 1,
+    scheduler: str | None = None,
 ) -> tuple[Results, dict[str, Finding]]:
     """Do everything that a plan asks for and that is not in the folder yet.
 
@@ -34,6 +39,7 @@ def reproduce(
 
     - `folder`: a new one, or one to go on with.
     - `plan`: that of the folder, or the quick preset, if absent.
+    - `jobs`, `scheduler`: where studies and seeds are trained, see `pnde.sweep.spread`.
 
     **Returns:** the results, and what came of the paper's claims, by name.
 
@@ -44,14 +50,25 @@ def reproduce(
         plan = Plan.read(folder) if (folder / PLAN).exists() else Plan()
     plan = plan.write(folder)
     results = Results(folder)
-    for seed in range(1, plan.seeds + 1):
-        for name in plan.studies:
-            began = time.perf_counter()
-            run_study(results, study(name), seed, progress)
-            logger.info("%s, seed %d: %.0f s", name, seed, time.perf_counter() - began)
+    alone = jobs == 1 and scheduler is None
+    tasks = [
+        (str(folder.resolve()), name, seed, progress and alone)
+        for seed in range(1, plan.seeds + 1)
+        for name in plan.studies
+    ]
+    for (_, name, seed, _), seconds in spread(_timed, tasks, jobs, scheduler):
+        logger.info("%s, seed %d: %.0f s", name, seed, seconds)
     measure(results)
     draw(results)
     return results, check(results)
+
+
+def _timed(task: tuple[str, str, int, bool]) -> float:
+    """The seconds that a study takes."""
+    folder, name, seed, progress = task
+    began = time.perf_counter()
+    run_study(Results(Path(folder)), study(name), seed, progress)
+    return time.perf_counter() - began
 
 
 def run_study(results: Results, study: Study, seed: int, progress: bool = True) -> None:

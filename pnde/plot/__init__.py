@@ -14,6 +14,7 @@ from ._mechanics import mechanics
 from ._phase import phase
 from ._saving import save
 from ._style import style
+from ._sweep import sweep
 from ._system import system
 from ._trajectories import trajectories
 
@@ -29,6 +30,7 @@ __all__ = [
     "phase",
     "save",
     "style",
+    "sweep",
     "system",
     "trajectories",
     "voltage",

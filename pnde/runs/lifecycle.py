@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from pnde.data import (
     open_data,
     split_data,
 )
-from pnde.engines import Engine, get
+from pnde.engines import Engine, get, leads, meet
 from pnde.errors import DataError, RunError
 from pnde.files import read_json
 from pnde.models import (
@@ -108,13 +109,16 @@ def train(
         ds = _split(ds, config)
     engine = get(config.engine)
     model, batches = new_model(engine, ds, constraint, config, order, metric, physics)
-    training = under_way(engine, model, ds, batches, Sources.of(constraint), progress)
+    training = under_way(engine, model, ds, batches, Sources.of(constraint), progress and leads())
     begun = training.begin()
-    if folder is None:
-        return training.run(begun, None)
-    path = Path(folder)
-    with new_folder(path):
-        return training.run(begun, path, source)
+    if folder is None or not leads():
+        run = training.run(begun, None)
+    else:
+        path = Path(folder)
+        with new_folder(path):
+            run = training.run(begun, path, source)
+    meet()  # the folder is whole for all of them
+    return run
 
 
 def _check_no_system(data: Any) -> None:
@@ -187,11 +191,11 @@ def resume(
     path = Path(folder)
     record = Record.read(path)
     if record.complete:
-        if is_left_behind(path):  # killed as it ended
+        if leads() and is_left_behind(path):  # killed as it ended
             with locked(path, disk.INNER):
                 pass
         return load(path, constraint, physics, metric, engine)
-    with locked(path, disk.INNER):
+    with locked(path, disk.INNER) if leads() else contextlib.nullcontext():
         record, model, ds, running = _read(path, constraint, physics, metric, None)
         if engine not in (None, "auto", running.name):
             raise RunError(
@@ -199,11 +203,16 @@ def resume(
             )
         running.check(model.config, model.bounds)
         batches = batches_of(running, model, ds)
-        training = under_way(running, model, ds, batches, record.sources, progress)
+        training = under_way(running, model, ds, batches, record.sources, progress and leads())
         done = training.read(path)
         if done is None:  # stopped before the first one
             done = training.begin()
-        return training.go_on(done, path, find_data(path, record.data))
+        if leads():
+            run = training.go_on(done, path, find_data(path, record.data))
+        else:
+            run = training.run(done, None)
+    meet()
+    return run
 
 
 def _read(

@@ -1,4 +1,4 @@
-"""Which of JAX's devices computes, as the setting `device` says."""
+"""Which of JAX's devices compute, as the settings `device` and `devices` say."""
 
 from __future__ import annotations
 
@@ -7,19 +7,39 @@ from typing import Any
 
 import jax
 
+from pnde.config import Config
+from pnde.engines.jax.processes import count
 from pnde.errors import ConfigError
 
 
-def check_device(device: str) -> None:
-    """Whether there is such a device.
+def check_devices(config: Config) -> None:
+    """Whether there are such devices, and whether a training can be spread over them.
 
     **Raises:** `pnde.errors.ConfigError` with the remedy, if not.
     """
-    if device != "auto" and _found(device) is None:
+    device = config.device
+    if device != "auto" and not _found(device):
         raise ConfigError(
             f'device = "{device}", but JAX finds none here: install JAX for your card (pip install "jax[cuda13]"), '
             'or set device = "auto"'
         )
+    if config.devices == 1:
+        if count() > 1:
+            raise ConfigError(
+                f'devices = 1, but {count()} processes train together: set devices = "all"'
+            )
+        return
+    if config.solver.adjoint == "backsolve" and len(devices_of(device)) > 1:
+        raise ConfigError(
+            'solver.adjoint = "backsolve" has one error for the gradient of a whole batch, which cannot be spread: '
+            'set devices = 1, or solver.adjoint = "discretise"'
+        )
+
+
+def devices_of(device: str, own: bool = False) -> list[jax.Device]:
+    """All devices of the kind, JAX's own choice for `"auto"`; only those of this process, if `own`."""
+    kind = None if device == "auto" or not _found(device) else device
+    return jax.local_devices(backend=kind) if own else jax.devices(kind)
 
 
 def on_device_of(device: str) -> AbstractContextManager[Any]:
@@ -27,12 +47,13 @@ def on_device_of(device: str) -> AbstractContextManager[Any]:
 
     What was trained on a card is forecast elsewhere too: where there is none, JAX chooses.
     """
-    found = None if device == "auto" else _found(device)
-    return nullcontext() if found is None else jax.default_device(found)
+    found = [] if device == "auto" else _found(device)
+    return jax.default_device(found[0]) if found else nullcontext()
 
 
-def _found(device: str) -> jax.Device | None:
+def _found(device: str) -> list[jax.Device]:
+    """Those of this process."""
     try:
-        return jax.devices(device)[0]
+        return jax.local_devices(backend=device)
     except RuntimeError:
-        return None
+        return []

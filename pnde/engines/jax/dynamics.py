@@ -16,6 +16,7 @@ from pnde.config import SolverConfig
 from pnde.engines.jax.driving import Drive, instant
 from pnde.engines.jax.enclosing import put_back
 from pnde.engines.jax.jumping import jump, meets_jumps
+from pnde.engines.jax.sharding import Across
 from pnde.engines.jax.solve import Solution, solve
 from pnde.laws import Bounds, Constraint, Instant
 
@@ -64,6 +65,7 @@ class Dynamics:
         stop_at_times: bool = False,
         stop_at_kinks: bool = True,
         spread: np.ndarray | None = None,
+        across: Across | None = None,
     ) -> tuple[Solution, Array]:
         """The solution from u0, and the targets at its times `(T, m)`, which jumps of the inputs change.
 
@@ -84,6 +86,7 @@ class Dynamics:
                 spread,
                 jumps=drive.jumps,
                 kinks=kinks,
+                across=across,
             )
             return solution, jnp.broadcast_to(c, (*times.shape, *c.shape))
         # The targets are part of the state then: they keep their values between the jumps.

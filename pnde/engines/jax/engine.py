@@ -22,7 +22,8 @@ from pnde.engines import (
     Trajectories,
 )
 from pnde.engines.jax import fields, mechanics
-from pnde.engines.jax.devices import check_device, on_device_of
+from pnde.engines.jax.batches import on_device
+from pnde.engines.jax.devices import check_devices, on_device_of
 from pnde.engines.jax.driving import drive
 from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.enclosing import is_inside, put_back
@@ -36,13 +37,13 @@ from pnde.engines.jax.programs import of_model, of_recent
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.retraction import is_on_manifold
 from pnde.engines.jax.rolling import rollout
+from pnde.engines.jax.sharding import filled_up, mesh_of, on_each, put
 from pnde.engines.jax.slots import Slots
-from pnde.engines.jax.solve import Solution, evaluations, solve
+from pnde.engines.jax.solve import Solution, evaluations, is_explicit, solve
 from pnde.engines.jax.training import (
     JaxTraining,
     batch_loss,
     can_guard,
-    on_device,
 )
 from pnde.laws import UNDRIVEN, Bounds, Conditions, Constraint, Instant
 from pnde.models import Model, Weights
@@ -70,7 +71,7 @@ class JaxEngine:
         }
 
     def check(self, config: Config, bounds: Bounds | None = None) -> None:
-        check_device(config.device)
+        check_devices(config)
 
     @numerics()
     def law(self, constraint: Constraint, u: np.ndarray, at: Instant) -> np.ndarray:
@@ -142,10 +143,18 @@ class JaxEngine:
         with on_device_of(model.config.device):
             start, grid = jnp.asarray(u0, dtype), _grid(times, len(u0), dtype)
             parameters, target = fields.parameters(weights, dtype), jnp.asarray(c, dtype)
-            driven = drive(conditions, np.zeros(len(u0)), dtype)
-            solution, c_then = _rollout(model, settings, parameters, start, grid, target, driven)
+            each = start, grid, target, drive(conditions, np.zeros(len(u0)), dtype)
+            # A forecast needs no other process.
+            mesh = mesh_of(model.config, own=True)
+            if mesh is not None:
+                rows = filled_up(mesh, len(u0))
+                each = put(mesh, jax.tree.map(lambda array: array[rows], each), True)
+            solution, c_then = jax.tree.map(
+                lambda array: np.asarray(array)[: len(u0)],
+                _rollout(model, settings, mesh, put(mesh, parameters), each),
+            )
         found = _trajectories(solution, settings)
-        return replace(found, c=np.asarray(c_then, np.float64)) if conditions.jump else found
+        return replace(found, c=c_then.astype(np.float64)) if conditions.jump else found
 
     @numerics()
     def export(self, model: Model, weights: Weights, settings: SolverConfig, samples: int) -> bytes:
@@ -274,7 +283,13 @@ def _is_there(law, bounds, u, at, c):
     return there if bounds is None else there & is_inside(bounds, u, at)
 
 
-_rollout = of_model(static_argnums=(0,))(rollout)
+@of_model(static_argnums=(0, 1))
+def _rollout(model, settings, mesh, parameters, each):
+    def of_part(parameters, each):
+        return rollout(model, settings, parameters, *each)
+
+    by_itself, split = not is_explicit(settings), (False, True)
+    return on_each(mesh, of_part, lambda _: split, parameters, each, out=True, by_itself=by_itself)
 
 
 @of_model()

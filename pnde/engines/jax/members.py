@@ -12,11 +12,14 @@ import numpy as np
 
 from pnde.engines import Batch, Status, Step
 from pnde.engines.jax import fields
+from pnde.engines.jax.batches import split_segments
 from pnde.engines.jax.devices import on_device_of
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.optimiser import saved
 from pnde.engines.jax.programs import of_model
+from pnde.engines.jax.sharding import on_each
 from pnde.engines.jax.slots import Slots
+from pnde.engines.jax.solve import is_explicit
 from pnde.engines.jax.training import (
     JaxTraining,
     can_guard,
@@ -50,7 +53,7 @@ class JaxMembers:
             JaxTraining(model, own, valid, w, state)
             for own, w, state in zip(train, weights, states, strict=True)
         ]
-        self._model, self._count = model, len(each)
+        self._model, self._count, self._mesh = model, len(each), each[0]._mesh
         self._train = [one._train for one in each]
         self._valid = each[0]._valid
         self._parameters = _stacked([one._parameters for one in each])
@@ -67,18 +70,19 @@ class JaxMembers:
 
     def _step(self, indices: Sequence[int], rate: float) -> list[Step]:
         batches = [own[index] for own, index in zip(self._train, indices, strict=True)]
-        of_step, guard = jnp.asarray(rate, self._dtype), False
+        of_step, guard = np.asarray(rate, self._dtype), False
         while True:
             self._parameters, self._adam, loss, norm, status, steps, unguarded = _step_of_each(
                 self._model,
                 self._slots.count,
                 guard,
+                self._mesh,
                 self._parameters,
                 self._adam,
                 batches,
                 of_step,
             )
-            if self._slots.too_few(int(jnp.max(status))):
+            if self._slots.too_few(int(np.max(status))):
                 continue
             if not unguarded:
                 break
@@ -91,7 +95,9 @@ class JaxMembers:
     @numerics()
     def loss(self, index: int) -> list[Step]:
         with on_device_of(self._model.config.device):
-            found = _valid_loss_of_each(self._model, self._parameters, self._valid[index])
+            found = _valid_loss_of_each(
+                self._model, self._mesh, self._parameters, self._valid[index]
+            )
         loss, steps, status = (np.asarray(x).tolist() for x in found)
         return [Step(a, 0.0, b, Status(c)) for a, b, c in zip(loss, steps, status, strict=True)]
 
@@ -105,9 +111,15 @@ class JaxMembers:
         return [saved(adam, parameters, recent) for adam, parameters in each]
 
 
-@of_model(static_argnums=(0, 1), donate_argnums=(2, 3))
-def _step_of_each(model, slots, guard, parameters, adam, batches, rate):
+@of_model(static_argnums=(0, 1, 2), donate_argnums=(3, 4))
+def _step_of_each(model, slots, guard, mesh, parameters, adam, batches, rate):
     """A step of each member; of none, where one has to be done again with more slots or with the guard."""
+    of_all = partial(_all_or_none, model, slots, guard)
+    arguments = parameters, adam, batches, rate
+    return on_each(mesh, of_all, split_segments, *arguments, by_itself=slots is None)
+
+
+def _all_or_none(model, slots, guard, parameters, adam, batches, rate):
     before = parameters, adam
     of_one = partial(one_step, model, slots, guard)
     new, adam, loss, norm, status, steps = _of_each(
@@ -125,9 +137,13 @@ def _step_of_each(model, slots, guard, parameters, adam, batches, rate):
     return parameters, adam, loss, norm, status, steps, unguarded
 
 
-@of_model()
-def _valid_loss_of_each(model, parameters, segments):
-    return _of_each(lambda own: valid_loss(model, own, segments), parameters)
+@of_model(static_argnums=(0,))
+def _valid_loss_of_each(model, mesh, parameters, segments):
+    def of_all(parameters, segments):
+        return _of_each(lambda own: valid_loss(model, own, segments), parameters)
+
+    by_itself = not is_explicit(model.config.solver)
+    return on_each(mesh, of_all, split_segments, parameters, segments, by_itself=by_itself)
 
 
 def _of_each(function: Callable[[Any], Any], members: Any) -> Any:

@@ -9,6 +9,9 @@ import jax
 
 from pnde.errors import EngineError, SolveError
 
+# What carries numbers between processes, by the names that it has in JAX's messages.
+_BETWEEN_PROCESSES = ("Gloo ", "NCCL ", "coordination service", "CoordinationService")
+
 
 @contextmanager
 def numerics() -> Iterator[None]:
@@ -18,13 +21,21 @@ def numerics() -> Iterator[None]:
     the solver would take the noise for its error. `network.matmul_precision` sets the network's own products.
 
     **Raises:** `pnde.errors.SolveError` where an implicit solver's linear equations have no solution;
-    `pnde.errors.EngineError` where a device's memory does not suffice, or a program fails.
+    `pnde.errors.EngineError` where a device's memory does not suffice, a program fails, or another process has ended.
     """
     try:
         with jax.enable_x64(True), jax.default_matmul_precision("highest"):
             yield
-    except jax.errors.JaxRuntimeError as error:
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
         text = str(error)
+        if any(name in text for name in _BETWEEN_PROCESSES):
+            raise EngineError(
+                "another process of this training has ended: start all of them again; a run with a checkpoint goes on "
+                "by pnde resume",
+                traceback=text,
+            ) from None
+        if isinstance(error, ValueError):  # a fault that has nothing to do with the runtime
+            raise
         if "RESOURCE_EXHAUSTED" in text:
             raise EngineError(
                 "the device has not enough memory: use a smaller optimiser.batch_size, or fewer trajectories at a time",

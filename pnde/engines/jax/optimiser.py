@@ -21,6 +21,8 @@ def saved(
     adam: optax.ScaleByAdamState, parameters: fields.Parameters, recent: np.ndarray
 ) -> dict[str, np.ndarray]:
     """The optimiser and the solver's steps in the last batches, as `Training.state` gives them."""
+    # From copies on the host: other processes may have a part in the arrays, and none in this.
+    adam, parameters = jax.device_get((adam, parameters))
     _, unravel = ravel_pytree(parameters)
     arrays = {
         f"{moment}.{name}": value

@@ -45,6 +45,7 @@ class Slots:
         if not is_explicit(settings) or settings.adjoint == "backsolve" or own_steps:
             return cls(0)
         size = _activation_bytes(model, segments.u) + _factor_bytes(model, segments.u)
+        size = -(-size // len(segments.u.sharding.device_set))  # of each device's part
         largest = min(cls._MEMORY // (members * size), settings.max_steps)
         if settings.step is None:
             return cls(largest, recent)

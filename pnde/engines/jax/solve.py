@@ -20,6 +20,7 @@ from pnde.engines import Status
 from pnde.engines.jax.fixed_steps import FixedSteps
 from pnde.engines.jax.portions import in_portions
 from pnde.engines.jax.replaying import Replay
+from pnde.engines.jax.sharding import Across
 from pnde.errors import ConfigError
 
 SOLVERS: dict[str, Any] = {
@@ -58,6 +59,7 @@ def solve(
     kinks: Float[Array, " Q"] | None = None,
     jump: Retraction | None = None,
     carried: int = 0,
+    across: Across | None = None,
 ) -> Solution:
     """Solve u̇ = field(t, u, args) from u0 at times[0], saved at `times`.
 
@@ -74,6 +76,7 @@ def solve(
         just after it, so the state saved at one is that after it. `jump`: what it does to the state.
     - `kinks`: times at which its derivative does: adaptive steps end there, which else would be found by trial.
     - `carried`: so many last entries of the state have no part in the errors of steps.
+    - `across`: of one system that is spread over devices; its steps are common to all of it.
 
     **Raises:** `pnde.errors.ConfigError` for a backward or implicit solve of a field that jumps, in a training.
     """
@@ -84,7 +87,7 @@ def solve(
         check_inputs(settings, jump=True)
     # Traced once, however often diffrax calls them.
     field, retraction = jax.jit(field), None if retraction is None else jax.jit(retraction)
-    kind, norm = SOLVERS[settings.solver], error_norm
+    kind, norm = SOLVERS[settings.solver], error_norm if across is None else across.norm
     atol = absolute_tolerance(settings, spread, u0[..., : u0.shape[-1] - carried])
     if carried:
         moving = u0.shape[-1] - carried

@@ -22,6 +22,7 @@ from jaxtyping import Array
 from pnde.config import SolverConfig
 from pnde.engines import Status
 from pnde.engines.jax.recording import Pullback, Pullbacks, Recorder
+from pnde.engines.jax.sharding import Across
 from pnde.engines.jax.solve import (
     SOLVERS,
     Retraction,
@@ -40,22 +41,27 @@ def solve_together(
     slots: int | None,
     retraction: Retraction | None = None,
     spread: np.ndarray | None = None,
+    across: Across | None = None,
 ) -> Solution:
     """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for the derivatives of `slots` of them
     by u0 and args. The status is `MAX_STEPS` where they did not suffice. A rejected step takes none, and none of its
-    NaN gets into a gradient.
+    NaN gets into a gradient. Of a batch that is spread over devices the steps are common to all of it.
 
     With `slots` of `None` there is no derivative.
     """
     times = jnp.asarray(times, u0.dtype)
-    solve = _Solve(field, times, settings, spread, retraction)
+    norm = error_norm if across is None else across.norm
+    solve = _Solve(field, times, settings, spread, norm, retraction)
     if slots is None:
         saved, ended = solve.there(u0, args)[:2]
     else:
         saved, ended = _differentiable(solve, slots)(u0, args)
     if retraction is not None and settings.retract != "never":
         saved = jax.vmap(retraction, in_axes=(0, 0, None))(times, saved, args)
-    status = jnp.where(jnp.all(jnp.isfinite(saved)), Status.OK, Status.NON_FINITE)
+    finite = jnp.all(jnp.isfinite(saved))
+    if across is not None:
+        finite = across.all(finite)
+    status = jnp.where(finite, Status.OK, Status.NON_FINITE)
     status = jnp.where(ended.out_of_room, Status.MAX_STEPS, status)
     return Solution(saved, status, ended.attempted)
 
@@ -104,9 +110,11 @@ class _Solve:
         times: Array,
         settings: SolverConfig,
         spread: np.ndarray | None,
+        norm: Callable[[Any], Array],
         retraction: Retraction | None,
     ):
         self.field, self.times, self.settings, self.spread = field, times, settings, spread
+        self.norm = norm
         self.after_step = retraction if settings.retract == "step" else None
         self.solver: Any = SOLVERS[settings.solver]()
         tableau = self.solver.tableau
@@ -276,7 +284,7 @@ class _Solve:
         if settings.step is not None:
             return diffrax.ConstantStepSize(), jnp.asarray(settings.step, self.times.dtype)
         atol = absolute_tolerance(settings, self.spread, u0)
-        return diffrax.PIDController(rtol=settings.rtol, atol=atol, norm=error_norm), None
+        return diffrax.PIDController(rtol=settings.rtol, atol=atol, norm=self.norm), None
 
     def _inside(self, t0, t1):
         """Which of the times a step from t0 to t1 passes `(T, 1, 1)`."""

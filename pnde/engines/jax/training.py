@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,44 +16,21 @@ from jaxtyping import Array, Float
 
 from pnde.engines import Batch, Status, Step
 from pnde.engines.jax import fields
+from pnde.engines.jax.batches import Segments, on_device, split_segments, spread
 from pnde.engines.jax.devices import on_device_of
-from pnde.engines.jax.driving import Drive, drive, instant
+from pnde.engines.jax.driving import drive, instant
 from pnde.engines.jax.dynamics import Dynamics
 from pnde.engines.jax.guarding import guarded
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.optimiser import ADAM, restored, saved
+from pnde.engines.jax.processes import check_alike
 from pnde.engines.jax.programs import of_model
+from pnde.engines.jax.sharding import mesh_of, on_each, put
 from pnde.engines.jax.slots import Slots
 from pnde.engines.jax.solve import Solution, check_inputs, is_explicit
 from pnde.engines.jax.stepping import solve_together
 from pnde.engines.rank import check_rows
 from pnde.models import Model, Weights
-
-
-class Segments(NamedTuple):
-    """Segments on the device.
-
-    - `u`: `(S, k+1, n)`; `c`: targets `(S, m)`.
-    - `drive`: conditions, on clocks that begin at the first point.
-    - `grid`: times relative to the start: `(k+1,)` where all segments share them, else `(S, k+1)`.
-    - `share`: weight of each segment in the mean `(S,)`; 0 for padding.
-    - `known`: 1 for the predicted entries that were measured, 0 for the others; `None` if all were.
-    """
-
-    u: Float[Array, "S points n"]
-    c: Float[Array, "S m"]
-    drive: Drive
-    grid: Float[Array, "*S points"]
-    share: Float[Array, " S"]
-    known: Float[Array, "S steps n"] | None
-
-
-def on_device(batch: Batch, dtype: Any) -> Segments:
-    """A batch as the engine holds it."""
-    arrays = (batch.u, batch.c, batch.grid, batch.share)
-    known = None if batch.known is None else jnp.asarray(batch.known[:, 1:], dtype)
-    u, c, grid, share = (jnp.asarray(array, dtype) for array in arrays)
-    return Segments(u, c, drive(batch.conditions, batch.start, dtype), grid, share, known)
 
 
 def batch_loss(
@@ -70,7 +47,8 @@ def batch_loss(
     batch instead of the first point.) Segments that share their time grid are solved as one system with common steps,
     as in the paper; others, and those with jumps, each with their own. With `slots` the common steps are stored for
     their derivative instead of recomputed, see `solve_together`; without `derivative` there is none. With `guard` the
-    gradient is right where a rejected step met NaN; it takes a little longer.
+    gradient is right where a rejected step met NaN; it takes a little longer. Of segments that are spread over devices
+    the loss is that of this device's part, and the sum over devices the whole's.
     """
     settings = model.config.solver
     dynamics = model_dynamics(model)
@@ -89,11 +67,21 @@ def batch_loss(
                 slots,
                 dynamics.retraction,
                 model.std,
+                across,
             )
         # The errors of a training are larger than what a kink adds.
-        return dynamics.solve(u0, grid, args, settings, stop_at_kinks=False, spread=model.std)[0]
+        return dynamics.solve(
+            u0,
+            grid,
+            args,
+            settings,
+            stop_at_kinks=False,
+            spread=model.std,
+            across=across if common else None,
+        )[0]
 
-    u, c, drive, grid, share, known = segments
+    u, c, drive, grid, share, known, _ = segments
+    across = segments.across
     # An implicit solver would not see that the segments of one system do not touch each other.
     common = grid.ndim == 1 and is_explicit(settings) and drive.jumps is None
     if common:
@@ -142,14 +130,18 @@ class JaxTraining:
     ):
         self._model = model
         self._dtype = jnp.dtype(model.config.solver.precision)
-        self._train = [on_device(batch, self._dtype) for batch in train]
-        self._valid = [on_device(batch, self._dtype) for batch in valid]
-        drives = [batch.drive for batch in (*self._train, *self._valid)]
-        if drives[0].knots is not None:
-            jump = any(drive.jumps is not None for drive in drives)
-            check_inputs(model.config.solver, jump)
-        if model.constraint is not None and model.config.method != "nde":
-            starts = [_conditions(model, batch.drive, batch.u[:, 0]) for batch in self._train]
+        conditions = [batch.conditions for batch in (*train, *valid)]
+        if conditions[0].inputs is not None:
+            check_inputs(model.config.solver, any(each.jump for each in conditions))
+        self._mesh = mesh_of(model.config)
+        self._train, starts = [], []
+        for batch in train:
+            segments = on_device(batch, self._dtype)
+            if model.constraint is not None and model.config.method != "nde":
+                starts.append(_conditions(model, segments.drive, segments.u[:, 0]))
+            self._train.append(spread(self._mesh, segments))
+        self._valid = [spread(self._mesh, on_device(batch, self._dtype)) for batch in valid]
+        if model.constraint is not None and starts:
             check_rows(
                 jnp.concatenate(starts),
                 fields.error_as(model.constraint, model.metric, model.config.projection.method),
@@ -161,6 +153,9 @@ class JaxTraining:
         recent: np.ndarray = np.empty(0)
         if state is not None:
             self._adam, recent = restored(self._parameters, state)
+        sizes = [float(self._adam.count), *(np.abs(weights[k]).sum() for k in sorted(weights))]
+        check_alike(np.array([*sizes, *(np.abs(batch.u).sum() for batch in train)]))
+        self._parameters, self._adam = put(self._mesh, (self._parameters, self._adam))
         self._slots = Slots.for_training(model, self._train[0], recent)
 
     @numerics()
@@ -169,7 +164,7 @@ class JaxTraining:
             return self._step(index, rate)
 
     def _step(self, index: int, rate: float) -> Step:
-        of_step = jnp.asarray(rate, self._dtype)
+        of_step = np.asarray(rate, self._dtype)
         batch, guard = self._train[index], False
         # Segments that jump, in batches of their own, share no steps that could be stored.
         slots = self._slots if batch.drive.jumps is None else Slots(0)
@@ -178,6 +173,7 @@ class JaxTraining:
                 self._model,
                 slots.count,
                 guard,
+                self._mesh,
                 self._parameters,
                 self._adam,
                 batch,
@@ -185,7 +181,7 @@ class JaxTraining:
             )
             if slots.too_few(int(status)):
                 continue
-            if guard or not can_guard(self._model) or not jnp.isfinite(loss) or jnp.isfinite(norm):
+            if guard or not can_guard(self._model) or not np.isfinite(loss) or np.isfinite(norm):
                 break
             guard = True
         done = Step(float(loss), float(norm), float(solver_steps), Status(int(status)))
@@ -195,7 +191,9 @@ class JaxTraining:
     @numerics()
     def loss(self, index: int) -> Step:
         with on_device_of(self._model.config.device):
-            loss, steps, status = _valid_loss(self._model, self._parameters, self._valid[index])
+            loss, steps, status = _valid_loss(
+                self._model, self._mesh, self._parameters, self._valid[index]
+            )
         return Step(float(loss), 0.0, float(steps), Status(int(status)))
 
     def weights(self) -> Weights:
@@ -215,6 +213,8 @@ def one_step(model, slots, guard, parameters, adam, segments, rate):
     """One step of the optimiser; nothing changes if the gradient is not finite, or `slots` were too few."""
     loss = partial(batch_loss, model, slots=slots, guard=guard)
     (value, solution), gradient = jax.value_and_grad(loss, has_aux=True)(parameters, segments)
+    if segments.across is not None:
+        value, gradient = segments.across.sum((value, gradient))
     # As one vector: the optimiser is compiled once then, and not for each array.
     before, unravel = ravel_pytree(parameters)
     gradient, _ = ravel_pytree(gradient)
@@ -226,7 +226,7 @@ def one_step(model, slots, guard, parameters, adam, segments, rate):
     with jax.numpy_dtype_promotion("standard"):  # optax mixes its counter with numbers
         direction, next_adam = ADAM.update(gradient, adam)
     after = before - rate * (direction + model.config.optimiser.weight_decay * before)
-    steps, status = jnp.mean(solution.steps, dtype=value.dtype), _worst(solution)
+    steps, status = _how_it_went(solution, segments)
     done = jnp.isfinite(norm)
     if slots is not None:
         done = done & (status != Status.MAX_STEPS)
@@ -235,7 +235,12 @@ def one_step(model, slots, guard, parameters, adam, segments, rate):
     return parameters, adam, value, norm, status, steps
 
 
-step = of_model(static_argnums=(0, 1), donate_argnums=(2, 3))(one_step)
+@of_model(static_argnums=(0, 1, 2), donate_argnums=(3, 4))
+def step(model, slots, guard, mesh, parameters, adam, segments, rate):
+    """`one_step` on the devices of a mesh, if there is one."""
+    of_model = partial(one_step, model, slots, guard)
+    arguments = parameters, adam, segments, rate
+    return on_each(mesh, of_model, split_segments, *arguments, by_itself=slots is None)
 
 
 @of_model()
@@ -264,11 +269,20 @@ def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> flo
 def valid_loss(model, parameters, segments):
     """The loss of a batch, the steps of its solution, and its status."""
     loss, solution = batch_loss(model, parameters, segments, derivative=False)
-    return loss, jnp.mean(solution.steps, dtype=loss.dtype), _worst(solution)
+    if segments.across is not None:
+        loss = segments.across.sum(loss)
+    return loss, *_how_it_went(solution, segments)
 
 
-_valid_loss = of_model()(valid_loss)
+@of_model(static_argnums=(0,))
+def _valid_loss(model, mesh, parameters, segments):
+    of_model, by_itself = partial(valid_loss, model), not is_explicit(model.config.solver)
+    return on_each(mesh, of_model, split_segments, parameters, segments, by_itself=by_itself)
 
 
-def _worst(solution: Solution) -> Array:
-    return jnp.max(solution.status)
+def _how_it_went(solution: Solution, segments: Segments) -> tuple[Array, Array]:
+    """The mean of the solver's steps, and the worst status."""
+    worst, across = jnp.max(solution.status), segments.across
+    if across is None:
+        return jnp.mean(solution.steps, dtype=segments.u.dtype), worst
+    return across.mean(solution.steps), across.worst(worst)

@@ -62,6 +62,10 @@ class JuliaEngine:
             raise ConfigError(
                 'network.matmul_precision is a setting of engine="jax"; in Julia, CUDA.math_mode! sets that of a GPU'
             )
+        if config.devices != 1:
+            raise ConfigError(
+                f'the julia engine trains on one device: leave devices = "{config.devices}" out, or use engine="jax"'
+            )
         if config.members > 1:
             raise ConfigError(
                 'the julia engine trains one model at a time: use engine="jax" for members, or train runs with other '
