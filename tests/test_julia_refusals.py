@@ -53,7 +53,7 @@ def test_the_page_s_table_of_what_is_refused_is_true(monkeypatch):
     ):
         for name, field in kind.model_fields.items():
             choices = get_args(field.annotation)
-            for value in choices if all(isinstance(choice, str) for choice in choices) else ():
+            for value in choices if any(isinstance(choice, str) for choice in choices) else ():
                 try:
                     engine.check(pnde.Config.make(**{section + name: value}))
                 except ConfigError:
