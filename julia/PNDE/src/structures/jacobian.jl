@@ -22,7 +22,7 @@ const InverseMetric = Union{Nothing, AbstractMatrix, AbstractArray{<:Any, 3}}
 G w `(m, B)` of vectors w `(n, B)`.
 """
 apply(G::AbstractArray{<:Any, 3}, w::AbstractMatrix) =
-    reshape(batched_mul(G, reshape(w, size(w, 1), 1, size(w, 2))), size(G, 1), :)
+    reshape(batched_mul(G, reshape(w, size(w, 1), 1, size(w, 2))), size(G, 1), max(size(G, 3), size(w, 2)))
 
 """
     transpose_apply(G, y)
