@@ -164,8 +164,6 @@ def test_steps(name):
     settings = SolverConfig(solver="tsit5", step=float(golden["dt"]), retract="step")
     out = get("jax").rollout(model, weights, golden["u"], times, golden["h"], settings)
     close(out.u, golden["rollout"])
-    if model.bounds is not None:
-        assert out.u[..., :2].min() == golden["rollout"][..., :2].min() == 0
 
 
 def test_files_are_small_and_say_their_versions():

@@ -95,10 +95,9 @@ def test_forecast_and_what_is_read(make_model):
     ours, theirs = (run(model, weights, u, times, c, settings) for run in both("rollout"))
     close(ours.u, theirs.u)
     assert not ours.status.any()
-    for part, expected in zip(
-        *(run(model, weights, u, at) for run in both("mechanics")), strict=True
-    ):
-        np.testing.assert_array_equal(part, expected)
+    ours, theirs = (run(model, weights, u, at) for run in both("mechanics"))
+    np.testing.assert_array_equal(ours.masses, theirs.masses)
+    np.testing.assert_array_equal(ours.kinetic, theirs.kinetic)
 
 
 def test_angles_inputs_and_parameters(make_model):
