@@ -10,8 +10,10 @@ from parity import STEPPED, close, flat, model_of, wave, weights_of
 
 import pnde
 from pnde.config import SolverConfig
+from pnde.data import Inputs
 from pnde.engines import Batch, Status, get
-from pnde.laws import Bounds, Instant
+from pnde.laws import Bounds, Conditions, Instant
+from pnde.runs.new_model import new_model
 
 pytestmark = [pytest.mark.julia, live]
 
@@ -139,9 +141,6 @@ def test_bounds_that_come_to_contradict_the_law_are_a_status():
         condition_mean=np.zeros(1),
         condition_std=one,
     )
-    from pnde.data import Inputs
-    from pnde.laws import Conditions
-
     knots, coefficients = np.array([[0.0]]), np.zeros((1, 1, 4, 1))
     coefficients[0, 0, 0] = 1.0
     none = np.empty((1, 0))
@@ -171,3 +170,20 @@ def test_a_training_and_its_forecast():
     assert (forecast["status"] == 0).all()
     assert u.min() == 0.0 and np.abs(u.sum(axis=-1) - 1).max() <= 1e-15
     np.testing.assert_array_equal(forecast["margin"].values, u)
+
+
+def test_limits_of_a_grid():
+    """A band of voltages and angles across branches, which most states are near."""
+    system = pnde.systems.ieee14(voltage_band=[0.9, 1.1], angle_limit=40)
+    data = pnde.split_data(system.simulate(4, t_end=1.0, dt=0.1, seed=1), 2, 1, 1)
+    config = pnde.Config.make(
+        width=8, rate=0.1, **{"solver.step": 0.05, "solver.precision": "float64"}
+    )
+    model, _ = new_model(get("jax"), data, None, config, None, None, None)
+    u = data["u"].values[:, -1]
+    c, at = get("jax").law(model.constraint, u, Instant(np.zeros(4))), Instant(np.zeros(4))
+    weights = {name: 30 * array for name, array in weights_of(model).items()}
+    ours, theirs = (run(model, weights, u, at, c) for run in both("velocity"))
+    free = get("jax").velocity(replace(model, bounds=None), weights, u, at, c)
+    assert np.abs(theirs - free).max() > 1e-3
+    close(ours, theirs, 1e-10)

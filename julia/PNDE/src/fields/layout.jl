@@ -1,8 +1,8 @@
 """
     Layout(sizes, [start])
 
-How the weights lie in one vector, behind the first `start`: of each layer the matrix `(outputs, inputs)`, column by column, then the bias. This is
-`layers.{i}.weight` `(inputs, outputs)` row by row in Python. `layout(θ)` gives them as Lux takes them.
+How the weights lie in one vector, behind the first `start`: of each layer the matrix `(outputs, inputs)`, column by column, then
+the bias. This is `layers.{i}.weight` `(inputs, outputs)` row by row in Python. `layout(θ)` gives them as Lux takes them.
 """
 struct Layout{names, N}
     sizes::NTuple{N, Tuple{Int, Int, Int}}  # inputs, outputs, and where the layer starts

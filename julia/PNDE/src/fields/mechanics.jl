@@ -1,6 +1,6 @@
-# A mechanical system M q̈ = -∇V - A q̇ + F - c, of which networks of the positions give V, and where wanted the masses M, the
-# dissipation A = B (L Lᵀ + K - Kᵀ) Bᵀ and the forces F = f(q) w of inputs; c = Ṁ q̇ - ∂T/∂q are the forces of inertia. What the
-# networks give is in units in which forces of a usual size are 1: with the spreads s of the positions, κ and Ω,
+# A mechanical system M q̈ = -∇V - A q̇ + F - c, of which networks of the positions give V, and where wanted the masses M,
+# the dissipation A = B (L Lᵀ + K - Kᵀ) Bᵀ and the forces F = f(q) w of inputs; c = Ṁ q̇ - ∂T/∂q are the forces of inertia.
+# What the networks give is in units in which forces of a usual size are 1: with the spreads s of the positions, κ and Ω,
 #
 #     M_ij ~ κ/(s_i s_j),    V ~ κ Ω²,    A_ij ~ κ Ω/(k s_i s_j).
 
@@ -59,7 +59,8 @@ function acting(model::Model, parts::LearnedParts, u, at)
     (; form) = model
     q, v = halves(u)
     x = of_positions(model, q, at)
-    force = -cast(form.kappa * form.omega^2, u) .* to_positions(model, q, slope_along(model, parts.networks.potential, x, one_of_each(u)))
+    slope = to_positions(model, q, slope_along(model, parts.networks.potential, x, one_of_each(u)))
+    force = -cast(form.kappa * form.omega^2, u) .* slope
     if has_array(parts, :dissipation_factor)
         force = force .- dissipated(model, parts, x, v)
     end
@@ -158,7 +159,10 @@ function mass_factor(form, raw, masks)
 end
 
 "How U changes with raw, times a number for each of its entries."
-mass_slope(form, raw, masks, by) = mass_units(form, raw) .* by .* (first(masks) .+ last(masks) .* exp.(last(masks) .* raw ./ 2) ./ 2)
+function mass_slope(form, raw, masks, by)
+    above, on = masks
+    return mass_units(form, raw) .* by .* (above .+ on .* exp.(on .* raw ./ 2) ./ 2)
+end
 
 mass_units(form, raw) = ignore_derivatives(() -> cast(reshape(sqrt(form.kappa) ./ form.spread, 1, :), raw))
 function mass_masks(raw)

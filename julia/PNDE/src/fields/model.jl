@@ -114,10 +114,11 @@ end
 
 function Model(;
         sizes, method, mean, std, activation = gelu, skip = false, constraint = nothing, bounds = nothing,
-        projection = CholeskyProjection(), speed = nothing, form = VelocityForm(), order = 1, features = StateFeatures(), metric = nothing, physics = nothing,
-        condition_mean = nothing, condition_std = nothing, layout = Layout(sizes),
+        projection = CholeskyProjection(), speed = nothing, form = VelocityForm(), order = 1, features = StateFeatures(), metric = nothing,
+        physics = nothing, condition_mean = nothing, condition_std = nothing, layout = Layout(sizes),
     )
-    method isa NDE || constraint !== nothing || (method isa Projected && bounds !== nothing) || throw(ArgumentError("$(typeof(method)) needs a constraint"))
+    known = constraint !== nothing || (method isa Projected && bounds !== nothing)
+    method isa NDE || known || throw(ArgumentError("$(typeof(method)) needs a constraint"))
     form isa SkewGradient && constraint === nothing && throw(ArgumentError("a skew gradient needs a constraint"))
     network = multilayer_perceptron(sizes, activation, skip)
     network_state = Lux.initialstates(Random.default_rng(), network)

@@ -146,7 +146,7 @@ function ChainRulesCore.rrule(::typeof(with_slope), f, z)
 end
 
 "f'' of an activation function."
-function curvature(::typeof(gelu), x)
+@inline function curvature(::typeof(gelu), x)
     λ, α, half = oftype(x, √(2 / π)), oftype(x, 0.044715), oftype(x, 0.5)
     t = tanh_fast(λ * x * (1 + α * x^2))
     slope, bend = λ * (1 + 3α * x^2), 6λ * α * x

@@ -32,8 +32,11 @@ end
 
 function active_rows_on_host(K, y, lo, hi, norms, rounding)
     m, B = size(y)
-    rows, upper, inverse, feasible = zeros(Bool, m, B), zeros(Bool, m, B), copy(K), Vector{Bool}(undef, B)
+    rows, upper, inverse, feasible = zeros(Bool, m, B), zeros(Bool, m, B), zero(K), fill(true, B)
     @views for b in 1:B
+        # Most states of a batch are inside.
+        any(i -> max(lo[i, b] - y[i, b], y[i, b] - hi[i, b]) > rounding[i, b], 1:m) || continue
+        inverse[:, :, b] .= K[:, :, b]
         exchange = Exchange(inverse[:, :, b], y[:, b], lo[:, b], hi[:, b], norms[:, b])
         feasible[b] = activate!(exchange, rounding[:, b])
         rows[:, b] .= exchange.rows

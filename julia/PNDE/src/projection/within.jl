@@ -77,7 +77,8 @@ function within(algorithm, G, A, v, offset, lo, hi, W)
     # Most batches have no state at a bound: what it takes to find the rows that act is spared then.
     if !any((y .< lo) .| (y .> hi))
         none = fill!(similar(y, Bool), false)
-        return (; p, λ, μ = zero(y), joint = JointFactor(factor, nothing, nothing), rows = none, upper = none, feasible = fill(true, size(y, 2)))
+        joint = JointFactor(factor, nothing, nothing)
+        return (; p, λ, μ = zero(y), joint, rows = none, upper = none, feasible = fill(true, size(y, 2)))
     end
     moves = Moves(factor, G, A, W, size(lo, 1), v)
     scale = maximum(lengths(v, W); dims = 1) .+ maximum(lengths(p, W); dims = 1)
@@ -116,11 +117,15 @@ end
 pushed_back(::Nothing, A, λ, μ) = transpose_apply(A, μ)
 pushed_back(G, A, λ, μ) = transpose_apply(G, λ) .+ transpose_apply(A, μ)
 
-# Bounds of states by themselves: nothing couples them.
-project_within(::AbstractProjection, ::Nothing, A::Selection, v, offset, lo, hi, W::Union{Nothing, AbstractMatrix}) = first(cut_off(A, v, lo, hi))
+# Bounds of states by themselves: nothing couples them in such a metric.
+const Uncoupled = Union{Nothing, AbstractMatrix}
 
-within(::AbstractProjection, ::Nothing, A::Selection, v, offset, lo, hi, W::Union{Nothing, AbstractMatrix}) =
-    ((p, below, above) = cut_off(A, v, lo, hi); (; p, rows = below .| above, upper = above, feasible = fill(true, size(v, 2))))
+project_within(::AbstractProjection, ::Nothing, A::Selection, v, offset, lo, hi, W::Uncoupled) = first(cut_off(A, v, lo, hi))
+
+function within(::AbstractProjection, ::Nothing, A::Selection, v, offset, lo, hi, W::Uncoupled)
+    p, below, above = cut_off(A, v, lo, hi)
+    return (; p, rows = below .| above, upper = above, feasible = fill(true, size(v, 2)))
+end
 
 "v within its bounds, and which rows below and above act on it."
 function cut_off(A::Selection, v, lo, hi)
@@ -144,7 +149,7 @@ function cut_off(A::Selection, v, lo, hi)
 end
 
 function ChainRulesCore.rrule(
-        ::typeof(project_within), algorithm::AbstractProjection, ::Nothing, A::Selection, v, offset, lo, hi, W::Union{Nothing, AbstractMatrix},
+        ::typeof(project_within), ::AbstractProjection, ::Nothing, A::Selection, v, offset, lo, hi, W::Uncoupled,
     )
     p, below, above = cut_off(A, v, lo, hi)
     function cut_off_pullback(cotangent_of_p)
