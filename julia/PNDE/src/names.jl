@@ -61,7 +61,7 @@ law_values(law, u, at) = ifelse.(reshape(indomain(law, u), 1, :), value(law, u, 
 function retract_states(law, metric, u, at, c, bounds = nothing)
     algorithm = CholeskyProjection()
     states = bounds === nothing ? retract(algorithm, law, metric, u, at, c) : enclose(algorithm, law, bounds, metric, u, at, c)
-    return states, collect(Bool, vec(is_there(law, bounds, states, at, c)))
+    return states, collect(Bool, vec(is_on_manifold(law, states, at, c) .& is_inside(bounds, states, at)))
 end
 
 "The inequalities `laws`, one below the other; `columns` count from 1, and are 0 for rows that are no states."
