@@ -1,14 +1,12 @@
 """What the golden values and the live comparison of the engines share: systems, models and weights by formula."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from pnde import systems
 from pnde.config import Config
 from pnde.data import Inputs
-from pnde.laws import UNDRIVEN, Conditions
-from pnde.models import Model
+from pnde.laws import UNDRIVEN, Bounded, Bounds, Conditions, Inequality, Linear
+from pnde.models import Model, weight_shapes
 
 SYSTEMS = {
     "quartic": systems.get("quartic"),
@@ -32,6 +30,33 @@ class SkewQuartic:
     initial = SYSTEMS["quartic"].initial
 
 
+class Mixture:
+    """Three shares of a whole, which are positive, and not too much of the first two."""
+
+    states, order, name, inputs, family = ("a", "b", "c"), 1, "mixture-within-bounds", (), ()
+    constraint = Linear([[1, 1, 1]])
+
+    def __init__(self):
+        parts = Bounded(["a", "b"], lower=0), Inequality(lambda u: 0.4 - u[0] ** 2 - u[1] ** 2)
+        names, columns, ones = ("a", "b", "left"), np.array([0, 1, -1]), np.ones(3)
+        self.bounds = Bounds(
+            tuple(part.bind(self.states) for part in parts),
+            names, columns, 0 * ones, np.inf * ones, np.array([2.0, 3.0, 4.0]), ones,
+        )  # fmt: skip
+
+
+class MechanicalPendulum:
+    """Two rods, of which networks give the potential, the masses and the dissipation."""
+
+    name, inputs, family, order, form = "pendulum-2-mechanical", (), (), 2, "mechanical"
+    states, constraint = (
+        getattr(systems.get("pendulum", n=2), x) for x in ("states", "constraint")
+    )
+    settings = {"masses": "state", "dissipation": "state"}  # noqa: RUF012
+
+
+#: Systems that are compared by the same steps: with inequalities, near which the states are; mechanical.
+STEPPED = {system.name: system for system in (Mixture(), MechanicalPendulum())}
 #: Systems with another form of the network.
 FORMS = {"quartic-skew-gradient": SkewQuartic()}
 #: How large the inputs of these are.
@@ -52,15 +77,16 @@ def model_of(system, method, projection="cholesky", **solver):
     config = Config.make(
         method=method, gamma=GAMMA, form=form, layers=2, width=8, skip=True,
         solver={"solver": "tsit5", "precision": "float64", "max_steps": 4096, "retract": "never"} | solver,
-        projection={"method": projection},
+        projection={"method": projection}, **getattr(system, "settings", {}),
     )  # fmt: skip
     return Model(
         states=system.states,
         config=config,
         mean=0.1 * np.sin(np.arange(n)),
         std=1 + 0.1 * np.cos(np.arange(n)),
-        speed=0.5 + 0.1 * np.sin(np.arange(n)) if form == "skew-gradient" else None,
+        speed=None if form == "mlp" else (0.5 + 0.1 * np.sin(np.arange(n)))[: n // system.order],
         constraint=system.constraint.bind(system.states),
+        bounds=getattr(system, "bounds", None),
         order=system.order,
         inputs=inputs,
         parameters=family,
@@ -95,19 +121,19 @@ def instants_of(system, dt, count=2):
 
 
 def weights_of(model):
-    sizes = model.layer_sizes
-    flat = 0.4 * wave(sum((a + 1) * b for a, b in pairwise(sizes)))
-    weights, start = {}, 0
-    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
-        middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
-        weights[f"layers.{i}.weight"] = flat[start:middle].reshape(inputs, outputs)
-        weights[f"layers.{i}.bias"] = flat[middle:end]
-        start = end
+    shapes, start, weights = weight_shapes(model), 0, {}
+    flat = 0.4 * wave(sum(int(np.prod(shape)) for shape in shapes.values()))
+    for name, shape in shapes.items():
+        count = int(np.prod(shape))
+        weights[name] = flat[start : start + count].reshape(shape)
+        start += count
     return weights
 
 
-def flat(weights):
-    return np.concatenate([np.ravel(value) for value in weights.values()])
+def flat(weights, model=None):
+    """All weights as one vector; those of a mechanical model in the order that the model has them."""
+    names = weights if model is None else weight_shapes(model)
+    return np.concatenate([np.ravel(weights[name]) for name in names])
 
 
 def close(actual, expected, tolerance=1e-8):

@@ -69,7 +69,7 @@ class PlainEngine:
     def status(self):
         return {"numpy": np.__version__}
 
-    def check(self, config, bounds=None):
+    def check(self, config):
         pass
 
     def law(self, constraint, u, at):

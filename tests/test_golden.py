@@ -11,6 +11,7 @@ from parity import (
     FORMS,
     METHODS,
     PROJECTIONS,
+    STEPPED,
     SYSTEMS,
     close,
     conditions_of,
@@ -147,6 +148,22 @@ def test_rollout(system, golden, method):
         model, weights_of(model), golden["u"], times, golden["h"], settings, conditions
     )
     close(out.u, golden["rollout"][method])
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_steps(name):
+    """Within bounds a field has kinks, so that no steps are small enough to be exact: both engines take the same."""
+    system, golden = STEPPED[name], as_arrays(json.loads((FOLDER / f"{name}.json").read_text()))
+    model = model_of(system, "pnde", step=float(golden["dt"]) / 2, retract="step")
+    weights, at = weights_of(model), instants_of(system, golden["dt"])
+    close(get("jax").velocity(model, weights, golden["u"], at, golden["h"]), golden["velocity"])
+    loss, gradient = get("jax").loss_and_gradient(model, weights, segments_of(system, golden))
+    close(loss, golden["steps"]["loss"], 1e-11)
+    close(flat(gradient, model), golden["steps"]["gradient"], 1e-10)
+    times = golden["dt"] * np.arange(0, 21, 5)
+    settings = SolverConfig(solver="tsit5", step=float(golden["dt"]), retract="step")
+    out = get("jax").rollout(model, weights, golden["u"], times, golden["h"], settings)
+    close(out.u, golden["rollout"])
 
 
 def test_files_are_small_and_say_their_versions():

@@ -4,14 +4,12 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
 import pytest
 
 import pnde
 from pnde.config import Config, NetworkConfig, TrainingSolverConfig
 from pnde.engines.julia.engine import JuliaEngine
 from pnde.errors import ConfigError
-from pnde.laws.bounds import Bounds
 
 
 def test_settings_that_it_cannot_follow_are_refused(monkeypatch):
@@ -28,20 +26,12 @@ def test_settings_that_it_cannot_follow_are_refused(monkeypatch):
     engine.check(pnde.Config.make(**{"rollout.solver": "kvaerno5"}))
 
 
-def bounds_of_x():
-    one, bounded = np.ones(1), pnde.Bounded("x", lower=0).bind(["x"])
-    return Bounds((bounded,), ("x",), np.zeros(1, int), 0 * one, np.inf * one, one, one)
-
-
 def test_the_page_s_table_of_what_is_refused_is_true(monkeypatch):
     """docs/engines.md: each setting with the values that are refused, in quotes, or all but one."""
     monkeypatch.setattr("pnde.engines.julia.engine.has_card", lambda device: False)
     page = (Path(__file__).parents[1] / "docs" / "engines.md").read_text(encoding="utf-8")
     table = page[page.index("## What the julia engine refuses") :]
     listed = {}
-    assert "| `pnde.Bounded`, `pnde.Inequality` | [inequalities](bounds.md) of any kind |" in table
-    with pytest.raises(ConfigError, match="keeps no inequalities such as that of 'x'"):
-        JuliaEngine().check(Config(), bounds_of_x())
     for setting, cell in re.findall(r"^\| `([\w.]+)` \| ([^|]*) \|", table, re.MULTILINE):
         values, all_but = set(re.findall(r'"(\w+)"', cell)), cell.startswith("all but")
         listed[setting] = (values, all_but)

@@ -329,12 +329,6 @@ class TestRefused:
         with pytest.raises(ConfigError, match=r"shape \(3,\) instead of .* for the 4 positions"):
             velocity(model, initial_weights(model, 1), states()[1])
 
-    def test_in_julia(self):
-        from pnde.engines.julia.engine import JuliaEngine
-
-        with pytest.raises(ConfigError, match=r'does not have network\.form = "mechanical" yet'):
-            JuliaEngine().check(Config.make(form="mechanical"))
-
     def test_what_is_not_mechanical(self, make_model):
         from pnde.runs.mechanics import mechanics
 

@@ -130,8 +130,8 @@ class Engine(Protocol):
     def status(self) -> dict[str, str]:
         """Versions and devices, for `pnde doctor`."""
 
-    def check(self, config: Config, bounds: Bounds | None = None) -> None:
-        """Whether this engine can train with these settings, and with bounds.
+    def check(self, config: Config) -> None:
+        """Whether this engine can train with these settings.
 
         **Raises:** `pnde.errors.ConfigError` naming the setting that it cannot follow, and the remedy.
         """

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from pnde.models.model import Model
 
 
+# Positions whose spreads differ by less are taken for ones of one kind: their masses start equal.
+_ALIKE = 30.0
+
+
 @dataclass(frozen=True, eq=False)
 class Mechanics:
     """Known parts of M q̈ = -∇V - A q̇ + F: the `physics=` of a model with `network.form = "mechanical"`.
@@ -119,3 +123,19 @@ def check_mechanics(model: Model) -> None:
             raise ConfigError(
                 f"the {name} of pnde.Mechanics are those of {len(part)} positions, but the data have {half}"
             )
+
+
+def scales(model: Model) -> tuple[np.ndarray, float, float]:
+    """Units in which what the networks of a mechanical model give is of the size 1: s `(n/2,)`, κ and Ω.
+
+    With the spreads s of the positions (one for all, where they are alike), their accelerations a and
+    κ = (∏ s²)^(1/k), these are
+
+        M_ij ~ κ/(s_i s_j),    V ~ κ Ω²,    A_ij ~ κ Ω/(k s_i s_j),    Ω² = mean(a/s).
+    """
+    spread = model.std[: len(model.std) // 2]
+    if spread.max() < _ALIKE * spread.min():
+        spread = np.full_like(spread, np.exp(np.mean(np.log(spread))))
+    kappa = float(np.exp(np.mean(np.log(spread**2))))
+    omega = 1.0 if model.speed is None else float(np.sqrt(np.mean(model.speed / spread)))
+    return spread, kappa, omega

@@ -28,7 +28,7 @@ def initial_weights(model: Model, seed: int) -> Weights:
     """
     rng = np.random.default_rng(seed)
     weights: Weights = {}
-    for name, sizes in _networks(model).items():
+    for name, sizes in network_sizes(model).items():
         for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
             bound = np.sqrt(3.0 / inputs)
             weight = rng.uniform(-bound, bound, (inputs, outputs))
@@ -37,7 +37,7 @@ def initial_weights(model: Model, seed: int) -> Weights:
             silent = model.mechanical and i == len(sizes) - 2
             weights[f"{name}.{i}.weight"] = 0 * weight if silent else weight
             weights[f"{name}.{i}.bias"] = 0 * bias if silent else bias
-    for name, shape in _constants(model).items():
+    for name, shape in array_shapes(model).items():
         factor = name == "dissipation.factor"
         weights[name] = 0.1 * np.eye(shape[0]) if factor else np.zeros(shape)
     return weights
@@ -48,11 +48,7 @@ def check_weights(model: Model, weights: Weights) -> None:
 
     **Raises:** `pnde.errors.RunError` naming the first array that is missing, surplus, of another shape, or not finite.
     """
-    expected: dict[str, tuple[int, ...]] = {}
-    for name, sizes in _networks(model).items():
-        for i, shape in enumerate(itertools.pairwise(sizes)):
-            expected |= {f"{name}.{i}.weight": shape, f"{name}.{i}.bias": shape[1:]}
-    expected |= _constants(model)
+    expected = weight_shapes(model)
     for name in {**expected, **weights}:
         if name not in weights:
             raise RunError(f"the weights have no {name!r}, which the model needs {expected[name]}")
@@ -67,12 +63,21 @@ def check_weights(model: Model, weights: Weights) -> None:
             raise RunError(f"{name} holds values that are not finite numbers")
 
 
+def weight_shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    """The shapes of a model's weights, by name: of each network its layers, then the arrays that belong to none."""
+    out: dict[str, tuple[int, ...]] = {}
+    for name, sizes in network_sizes(model).items():
+        for i, shape in enumerate(itertools.pairwise(sizes)):
+            out |= {f"{name}.{i}.weight": shape, f"{name}.{i}.bias": shape[1:]}
+    return out | array_shapes(model)
+
+
 def learns_masses(model: Model) -> bool:
     """Whether the masses of a mechanical model are learned."""
     return not (isinstance(model.physics, Mechanics) and model.physics.masses is not None)
 
 
-def _networks(model: Model) -> dict[str, tuple[int, ...]]:
+def network_sizes(model: Model) -> dict[str, tuple[int, ...]]:
     """Units from input to output of each network, by name."""
     if not model.mechanical:
         return {"layers": model.layer_sizes}
@@ -87,13 +92,13 @@ def _networks(model: Model) -> dict[str, tuple[int, ...]]:
     return {name: model.sizes(inputs, count) for name, count in outputs.items()}
 
 
-def _constants(model: Model) -> dict[str, tuple[int, ...]]:
+def array_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays of a mechanical model that belong to no layer, by name."""
     if not model.mechanical:
         return {}
     network, half = model.config.network, model.outputs
     out: dict[str, tuple[int, ...]] = {
-        f"{name}.linear": (sizes[0], sizes[-1]) for name, sizes in _networks(model).items()
+        f"{name}.linear": (sizes[0], sizes[-1]) for name, sizes in network_sizes(model).items()
     }
     if network.masses != "state" and learns_masses(model):
         out["masses"] = (half,) if network.masses == "diagonal" else (half, half)

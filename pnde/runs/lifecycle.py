@@ -201,7 +201,7 @@ def resume(
             raise RunError(
                 f"the training in {path} began with the engine {running.name!r} and goes on with it; leave engine= out"
             )
-        running.check(model.config, model.bounds)
+        running.check(model.config)
         batches = batches_of(running, model, ds)
         training = under_way(running, model, ds, batches, record.sources, progress and leads())
         done = training.read(path)

@@ -69,7 +69,7 @@ def new_model(
     if physics is not None and not isinstance(physics, Mechanics):
         what = f"the physics {name_of(physics)!r}"
         check_given(what, arguments_of(physics, what).roles, ds)
-    engine.check(config, model.bounds)
+    engine.check(config)
     if config.network.form == "skew-gradient":
         check_skew_gradient(model, rows_of(engine, model, ds))
     if model.order == 2:

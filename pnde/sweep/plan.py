@@ -209,8 +209,8 @@ def _problems(
             if sentence in told:
                 continue
             told.add(sentence)
-            key = re.match(r"[\w.]+(?= = )", sentence)
-            place = f"{path}, {run.name}" if key is None else _place(path, lines, key[0])
+            setting = re.match(r"[\w.]+(?= = )", sentence)
+            place = f"{path}, {run.name}" if setting is None else _place(path, lines, setting[0])
             yield ConfigError(f"{place}: {sentence}")
 
 

@@ -35,8 +35,9 @@ export AbstractConstraint, Constraint, Holonomic, InDomain, Linear, Stacked, val
 export Quartic, LotkaVolterra, LotkaVolterraFamily, Rods, PowerBalance, ieee14
 export Drive, Instant, Jump, OfInstant
 export DifferentialAlgebraic, AlgebraicRows, SparseJacobian, ambient_forcing, simulate, with_inputs
+export Bounds, States, project_within, enclose
 export retract
-export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, VelocityForm, SkewGradient, velocity
+export Model, NDE, SNDE, Projected, StateFeatures, AngleFeatures, VelocityForm, SkewGradient, Mechanical, PartsLayout, velocity
 export Settings, rollout, Tsit5, Vern9, Rodas4, Rodas5P
 export StoredSteps, GaussAdjoint, InterpolatingAdjoint, BacksolveAdjoint, ZygoteVJP
 export Program, TracedFunction, TracedLaw
@@ -51,6 +52,7 @@ include("projection/magma.jl")
 include("projection/project.jl")
 include("structures/rods.jl")
 include("structures/sparse.jl")
+include("structures/selection.jl")
 include("laws/constraint.jl")
 include("laws/holonomic.jl")
 include("laws/linear.jl")
@@ -61,12 +63,18 @@ include("laws/quartic.jl")
 include("laws/lotka_volterra.jl")
 include("laws/rods.jl")
 include("laws/power_balance.jl")
+include("laws/bounds.jl")
 include("laws/algebraic_rows.jl")
 include("projection/retract.jl")
+include("projection/active_set.jl")
+include("projection/within.jl")
+include("projection/enclose.jl")
 include("fields/model.jl")
 include("fields/layout.jl")
 include("fields/network.jl")
 include("fields/velocity.jl")
+include("fields/parts.jl")
+include("fields/mechanics.jl")
 include("solve/jumping.jl")
 include("solve/driving.jl")
 include("solve/settings.jl")

@@ -18,6 +18,7 @@ named_method(name, gamma) = name == "nde" ? NDE() : name == "snde" ? SNDE(Float6
 named_settings(; solver, adjoint = "discretise", retract, options...) =
     Settings(; solver = SOLVERS[solver], adjoint = ADJOINTS[adjoint], retract = Symbol(retract), options...)
 
+named_form(form::AbstractForm, n) = form
 named_form(name, n) = name == "skew-gradient" ? SkewGradient(n) : VelocityForm()
 
 function named_model(; activation, method, gamma, projection, features, mean, form = "mlp", options...)
@@ -25,6 +26,12 @@ function named_model(; activation, method, gamma, projection, features, mean, fo
         activation = ACTIVATIONS[activation], method = named_method(method, gamma), projection = PROJECTIONS[projection],
         features = FEATURES[features], form = named_form(form, length(mean)), mean, options...,
     )
+end
+
+"A [`PartsLayout`](@ref), from names and sizes in the order of the weights; dimensions of arrays as Python has them."
+function named_layout(networks, sizes, arrays, shapes)
+    named(names, values) = NamedTuple{Tuple(Symbol(replace(String(name), '.' => '_')) for name in names)}(Tuple(values))
+    return PartsLayout(named(networks, [Tuple(Int.(size)) for size in sizes]), named(arrays, [Tuple(reverse(Int.(shape))) for shape in shapes]))
 end
 
 "A program from flat arrays: of each step the operation, and where its operands and integers end."
@@ -50,11 +57,21 @@ linear_law(matrix) = Linear(Matrix{Float64}(matrix))
 "h of states at an instant, NaN where the law is not defined."
 law_values(law, u, at) = ifelse.(reshape(indomain(law, u), 1, :), value(law, u, at), eltype(u)(NaN))
 
-"The states u `(n, B)` put on the manifold, and which of them `(B,)` are there."
-function retract_states(law, metric, u, at, c)
-    states = retract(CholeskyProjection(), law, metric, u, at, c)
-    return states, collect(Bool, vec(is_on_manifold(law, states, at, c)))
+"The states u `(n, B)` put on the manifold and inside of the bounds, and which of them `(B,)` are there."
+function retract_states(law, metric, u, at, c, bounds = nothing)
+    algorithm = CholeskyProjection()
+    states = bounds === nothing ? retract(algorithm, law, metric, u, at, c) : enclose(algorithm, law, bounds, metric, u, at, c)
+    return states, collect(Bool, vec(is_on_manifold(law, states, at, c) .& is_inside(bounds, states, at)))
 end
+
+"The inequalities `laws`, one below the other; `columns` count from 1, and are 0 for rows that are no states."
+function named_bounds(laws; columns, lower, upper, rates, scale)
+    rows = length(laws) == 1 ? only(laws) : Stacked(laws...)
+    return Bounds(rows, Vector{Int}(columns), map(Vector{Float64}, (lower, upper, rates, scale))...)
+end
+
+"The rows that are states themselves, of n."
+states_law(columns, n) = States(Vector{Int}(columns), Int(n))
 
 "The algebraic rows as a [`program`](@ref) of the states, and then of the inputs."
 function algebraic_program(system)

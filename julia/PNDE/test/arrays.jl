@@ -188,3 +188,51 @@ end
     status = same(lost, push(0.1, 0.0), [1.0 2.0 3.0; 0.0 1.0 1.0], [0.0 1.0 1.0], settings(; step = 0.25, retract = :never))
     @test status == Int8.([PNDE.RANK_DEFICIENT, PNDE.OK, PNDE.OK])
 end
+
+"Not too much of the first two of three shares."
+struct Capped <: PNDE.AbstractConstraint end
+PNDE.value(::Capped, u, at) = 0.4 .- u[1:1, :] .^ 2 .- u[2:2, :] .^ 2
+PNDE.constraint_jacobian(::Capped, u, at) = reshape(vcat(-2 .* u[1:2, :], zero(u[1:1, :])), 1, 3, :)
+
+"The loss and gradient of segments, and a forecast, on the host and on the card."
+function on_both(model, θ, u, c, dt)
+    points = reshape(u, size(u, 1), 1, :) .+ 0.02 .* reshape(0:3, 1, 4) .* sin.(1:size(u, 1))
+    B = size(u, 2)
+    return map((identity, JLArray)) do place
+        batch = Segments(place(points), place(c), place(zeros(B)), dt .* (0:3), place(fill(1 / B, B)))
+        loss, gradient, status, _ = loss_and_gradient(model(place), place(θ), batch, Settings(; step = dt, retract = :step))
+        out = rollout(model(place), place(θ), place(u), repeat(dt .* (0:2:10), 1, B), place(c), Settings(; step = dt))
+        (; loss, gradient = Array(gradient), status, out)
+    end
+end
+
+@testset "inequalities on a card, $(law === nothing ? "alone" : "with a law")" for law in (nothing, Linear(ones(1, 3)))
+    # One that is a state, and one that is none.
+    rows = law === nothing ? States([1, 2], 3) : Stacked(States([1, 2], 3), Capped())
+    m = law === nothing ? 2 : 3
+    bounds = Bounds(rows, [1, 2, 0][1:m], zeros(m), fill(Inf, m), fill(2.0, m), ones(m))
+    model(place) = Model(; sizes = (3, 8, 3), method = Projected(), constraint = law, bounds, mean = place(zeros(3)), std = place(ones(3)))
+    θ = sin.(1.3 .* (1:length(model(identity).layout)))
+    u = [0.02 0.6 0.0; 0.5 0.05 0.1; 0.48 0.35 0.9]
+    here, there = on_both(model, θ, u, ones(law === nothing ? 0 : 1, 3), 0.1)
+    @test there.loss ≈ here.loss && there.gradient ≈ here.gradient && there.status == here.status == PNDE.OK
+    @test there.out.u ≈ here.out.u && minimum(there.out.u[1:2, :, :]) == 0 == minimum(here.out.u[1:2, :, :])
+    @test all(iszero, there.out.status)
+end
+
+@testset "mechanics on a card" begin
+    k, angles = 4, randn(rng, 2, 3)
+    layout = PartsLayout(
+        (; potential = (k, 8, 1), masses = (k, 8, k^2), dissipation = (k, 8, k^2)),
+        (; potential_linear = (1, k), masses_linear = (k^2, k), dissipation_linear = (k^2, k), dissipation_factor = (k, k), dissipation_skew = (k, k)),
+    )
+    form = Mechanical(; spread = ones(k), kappa = 1.0, omega = 1.0, rows = 3:4)
+    model(place) = Model(;
+        sizes = (k, 8, 1), method = Projected(), constraint = Rods(), order = 2, form, layout, mean = place(zeros(2k)), std = place(ones(2k)),
+    )
+    u = vcat(cumsum(sin.(angles); dims = 1), cumsum(.-cos.(angles); dims = 1), zeros(4, 3))
+    here, there = on_both(model, 0.3 .* sin.(1.3 .* (1:length(layout))), u, value(Rods(), u, 0.0), 0.02)
+    @test there.loss ≈ here.loss
+    @test there.gradient ≈ here.gradient rtol = 1.0e-9
+    @test there.out.u ≈ here.out.u && all(iszero, there.out.status)
+end

@@ -39,6 +39,14 @@ const SYSTEMS = (
     ),
 )
 
+"Three shares of a whole, which are positive, and not too much of the first two."
+const MIXTURE = (
+    name = "mixture-within-bounds", law = Linear(ones(1, 3)), order = 1, u = [0.02 0.6; 0.5 0.05; 0.48 0.35], dt = 0.1,
+    bounds = Bounds(
+        Stacked(States([1, 2], 3), Constraint(u -> 0.4 - u[1]^2 - u[2]^2)), [1, 2, 0], zeros(3), fill(Inf, 3), [2.0, 3.0, 4.0], ones(3),
+    ),
+)
+
 """
 What drives two trajectories: cubic inputs with a knot at 7.3 dt, where value and slope go on, and where the system jumps
 another at 2.5 dt, where they do not.
@@ -67,10 +75,14 @@ function model(system, method)
     n, conditions = size(system.u, 1), get(system, :inputs, 0) + get(system, :parameters, 0)
     mean, std = 0.1 .* sin.(0:(n - 1)), 1 .+ 0.1 .* cos.(0:(n - 1))
     driven = conditions > 0 ? (0.1 .* cos.(0:(conditions - 1)), get(system, :size, 1.0) .* (1 .+ 0.1 .* sin.(0:(conditions - 1)))) : (nothing, nothing)
+    if get(system, :form, nothing) === :mechanical
+        form, layout = mechanical(n ÷ 2, std, 0.5 .+ 0.1 .* sin.(0:(n ÷ 2 - 1)))
+        return Model(; sizes = (n ÷ 2, 8, 8, 1), skip = true, form, layout, method, constraint = system.law, order = 2, mean, std)
+    end
     form = get(system, :form, VelocityForm())
     outputs, speed = form isa SkewGradient ? (n * (n - 1) ÷ 2, 0.5 .+ 0.1 .* sin.(0:(n - 1))) : (n ÷ system.order, nothing)
     return Model(;
-        sizes = (n + conditions, 8, 8, outputs), skip = true, form, speed, method, constraint = system.law, order = system.order,
+        sizes = (n + conditions, 8, 8, outputs), skip = true, form, speed, method, constraint = system.law, bounds = get(system, :bounds, nothing), order = system.order,
         mean, std, condition_mean = driven[1], condition_std = driven[2],
     )
 end
@@ -89,6 +101,32 @@ function golden(system)
         dt, training = map(method -> training(model(system, method), θ, system), METHODS),
         steps = steps(model(system, Projected()), θ, system),
         rollout = map(method -> forecast(model(system, method), θ, system, h), METHODS),
+    )
+end
+
+"Two rods, of which networks give the potential, the masses and the dissipation."
+const MECHANICAL = (name = "pendulum-2-mechanical", law = Rods(), order = 2, u = hanging(2, 2), dt = 0.01, form = :mechanical)
+
+"The form and the layout of k positions with networks of 2 × 8 units."
+function mechanical(k, std, speed)
+    spread = exp(sum(log, std[1:k]) / k)
+    sizes(outputs) = (k, 8, 8, outputs)
+    names, outputs = (:potential, :masses, :dissipation), (1, k^2, k^2)
+    networks = NamedTuple{names}(map(sizes, outputs))
+    linear = NamedTuple{map(name -> Symbol(name, :_linear), names)}(map(count -> (count, k), outputs))
+    layout = PartsLayout(networks, merge(linear, (; dissipation_factor = (k, k), dissipation_skew = (k, k))))
+    omega = sqrt(sum(speed ./ spread) / k)
+    return Mechanical(; spread = fill(spread, k), kappa = spread^2, omega, settled = false, rows = (k ÷ 2 + 1):k), layout
+end
+
+"Velocities, and two segments and a forecast in steps that both engines take."
+function golden_of_steps(system)
+    (; law, u, dt) = system
+    pnde, h = model(system, Projected()), value(law, u, at_of(system))
+    θ = 0.4 .* wave(length(pnde.layout))
+    return (;
+        versions = PNDE.versions(), u, h, dt, velocity = velocity(pnde, θ, u, h, at_of(system)), steps = steps(pnde, θ, system),
+        rollout = forecast(pnde, θ, system, h),
     )
 end
 
@@ -143,4 +181,7 @@ json(x::Union{NamedTuple, AbstractDict}) =
 folder = only(ARGS)
 for system in SYSTEMS
     write(joinpath(folder, "$(system.name).json"), json(golden(system)) * "\n")
+end
+for system in (MIXTURE, MECHANICAL)
+    write(joinpath(folder, "$(system.name).json"), json(golden_of_steps(system)) * "\n")
 end

@@ -3,7 +3,7 @@ using Test
 
 const GROUP = get(ENV, "GROUP", "All")
 const FILES = Dict(
-    "Core" => ["projection.jl", "constraints.jl", "programs.jl", "fields.jl", "solve.jl", "driving.jl", "differential_algebraic.jl"],
+    "Core" => ["projection.jl", "constraints.jl", "bounds.jl", "programs.jl", "fields.jl", "mechanics.jl", "solve.jl", "driving.jl", "differential_algebraic.jl"],
     "Arrays" => ["arrays.jl", "magma.jl"],
     "Training" => ["training.jl"],
     "QA" => ["quality.jl"],

@@ -70,7 +70,7 @@ class JaxEngine:
             "devices": ", ".join(str(device) for device in jax.devices()),
         }
 
-    def check(self, config: Config, bounds: Bounds | None = None) -> None:
+    def check(self, config: Config) -> None:
         check_devices(config)
 
     @numerics()

@@ -5,10 +5,8 @@ c = Ṁ q̇ - ∂T/∂q. Dissipation is A = B (L Lᵀ + K - Kᵀ) Bᵀ, with B =
 those of hinges, against which constant elements work. Its symmetric part is positive semidefinite, so the energy T + V
 never rises without forces. Forces are F = f(q) w, linear in the inputs w.
 
-Networks see normalised positions, and parameters. What they give is in units in which forces of a usual size are 1:
-with the spreads s of the positions (one for all, where they are alike), their accelerations a and κ = (∏ s²)^(1/k),
-
-    M_ij ~ κ/(s_i s_j),    V ~ κ Ω²,    A_ij ~ κ Ω/(k s_i s_j),    Ω² = mean(a/s).
+Networks see normalised positions, and parameters. What they give is in units in which forces of a usual size are 1,
+see `pnde.models.scales`.
 
 Beside its layers each network has a linear map from its inputs to its outputs, so that what is linear in the positions
 (the weight of a chain, the rates of its hinges) need not be put together of curved units.
@@ -26,12 +24,9 @@ from jaxtyping import Array, Float
 
 from pnde.engines.jax.networks import layers_of, network
 from pnde.engines.jax.structures.jacobian import weigh
+from pnde.engines.known_forces import evaluated, inertia, known_force
 from pnde.laws import Instant
-from pnde.laws.signature import arguments_of
-from pnde.models import Mechanics, Model
-
-# Positions whose spreads differ by less are taken for ones of one kind: their masses start equal.
-_ALIKE = 30.0
+from pnde.models import Mechanics, Model, scales
 
 Arrays = dict[str, Array]
 Matrix = Float[Array, " half"] | Float[Array, "half half"]
@@ -47,24 +42,15 @@ def acting(
     """
     half = u.shape[0] // 2
     q, v = u[:half], u[half:]
-    force = -jax.grad(lambda q: potential(model, arrays, at, q))(q)
+    force = -jax.grad(lambda q: _learned_potential(model, arrays, at, q))(q)
     if model.config.network.dissipation != "none":
         force = force - _dissipate(model, arrays, at, q, v)
-    known = _known(model, "dissipation")
-    if known is not None:
-        force = force - weigh(_evaluated(known, "dissipation", q, at), v)
     if model.inputs:
         force = force + _driving(model, arrays, at, q)
-    known = _known(model, "forces")
-    if known is not None:
-        force = force + _evaluated(known, "forces", u, at, frozenset({"t", "w", "p"}))
-    if _depend_on_state(model):
-        # Of the momentum M q̇ the change that is no acceleration, and the slope of the kinetic energy.
-        def momentum(q: Array) -> Array:
-            return weigh(masses(model, arrays, at, q), v)
-
-        force = force - jax.jvp(momentum, (q,), (v,))[1]
-        force = force + jax.grad(lambda q: 0.5 * v @ momentum(q))(q)
+    if isinstance(model.physics, Mechanics):
+        force = force + known_force(model.physics, at, u)
+    if _known(model, "masses") is None and model.config.network.masses == "state":
+        force = force + inertia(lambda q: masses(model, arrays, at, q), q, v)
     return force, _inverse_masses(model, arrays, at, q)
 
 
@@ -72,17 +58,16 @@ def potential(
     model: Model, arrays: Arrays, at: Instant, q: Float[Array, " half"]
 ) -> Float[Array, ""]:
     """V of the positions: what is learned, and what is known."""
-    _, kappa, omega = _scales(model)
-    learned = kappa * omega**2 * _network(model, arrays, "potential", at, q)[0]
+    learned = _learned_potential(model, arrays, at, q)
     known = _known(model, "potential")
-    return learned if known is None else learned + _evaluated(known, "potential", q, at)
+    return learned if known is None else learned + evaluated(known, "potential", q, at)
 
 
 def masses(model: Model, arrays: Arrays, at: Instant, q: Float[Array, " half"]) -> Matrix:
     """M"""
     known = _known(model, "masses")
     if known is not None:
-        return _evaluated(known, "masses", q, at)
+        return evaluated(known, "masses", q, at)
     factor = _mass_factor(model, arrays, at, q)
     return factor**2 if factor.ndim == 1 else factor @ factor.T
 
@@ -97,7 +82,7 @@ def dissipation(
         A = A + columns(jnp.eye(q.shape[0], dtype=q.dtype)).T
     known = _known(model, "dissipation")
     if known is not None:
-        known = _evaluated(known, "dissipation", q, at)
+        known = evaluated(known, "dissipation", q, at)
         A = A + (jnp.diag(known) if known.ndim == 1 else known)
     return A
 
@@ -111,9 +96,14 @@ def energy(
     return 0.5 * v @ momentum, potential(model, arrays, at, q)
 
 
+def _learned_potential(model: Model, arrays: Arrays, at: Instant, q: Array) -> Array:
+    _, kappa, omega = scales(model)
+    return kappa * omega**2 * _network(model, arrays, "potential", at, q)[0]
+
+
 def _dissipate(model: Model, arrays: Arrays, at: Instant, q: Array, v: Array) -> Array:
     """A v"""
-    spread, kappa, omega = _scales(model)
+    spread, kappa, omega = scales(model)
     rate = v / spread.astype(v.dtype)
     frame = None
     if model.config.network.dissipation == "state":
@@ -128,7 +118,7 @@ def _dissipate(model: Model, arrays: Arrays, at: Instant, q: Array, v: Array) ->
 
 
 def _driving(model: Model, arrays: Arrays, at: Instant, q: Array) -> Array:
-    spread, kappa, omega = _scales(model)
+    spread, kappa, omega = scales(model)
     assert model.condition_std is not None
     w = at.w / model.condition_std[: len(model.inputs)].astype(q.dtype)
     per_input = _network(model, arrays, "forces", at, q).reshape(q.shape[0], -1)
@@ -137,7 +127,7 @@ def _driving(model: Model, arrays: Arrays, at: Instant, q: Array) -> Array:
 
 def _mass_factor(model: Model, arrays: Arrays, at: Instant, q: Array) -> Array:
     """The lower triangle whose product with its transpose is M, or the root of its diagonal."""
-    spread, kappa, _ = _scales(model)
+    spread, kappa, _ = scales(model)
     units = np.sqrt(kappa) / spread
     if model.config.network.masses == "state":
         raw = _network(model, arrays, "masses", at, q).reshape(q.shape[0], -1)
@@ -156,7 +146,7 @@ def _mass_factor(model: Model, arrays: Arrays, at: Instant, q: Array) -> Array:
 def _inverse_masses(model: Model, arrays: Arrays, at: Instant, q: Array) -> Array:
     known = _known(model, "masses")
     if known is not None:
-        M = _evaluated(known, "masses", q, at)
+        M = evaluated(known, "masses", q, at)
         return 1 / M if M.ndim == 1 else jnp.linalg.inv(M)
     factor = _mass_factor(model, arrays, at, q)
     if factor.ndim == 1:
@@ -181,31 +171,6 @@ def _network(model: Model, arrays: Arrays, name: str, at: Instant, q: Array) -> 
     return network(model, layers_of(arrays, name), x) + linear
 
 
-def _scales(model: Model) -> tuple[np.ndarray, float, float]:
-    """s `(n/2,)`, κ and Ω; see the module's docstring."""
-    spread = model.std[: len(model.std) // 2]
-    if spread.max() < _ALIKE * spread.min():
-        spread = np.full_like(spread, np.exp(np.mean(np.log(spread))))
-    kappa = float(np.exp(np.mean(np.log(spread**2))))
-    omega = 1.0 if model.speed is None else float(np.sqrt(np.mean(model.speed / spread)))
-    return spread, kappa, omega
-
-
 def _known(model: Model, part: str) -> Any:
     """A known part, or `None`."""
     return getattr(model.physics, part) if isinstance(model.physics, Mechanics) else None
-
-
-def _depend_on_state(model: Model) -> bool:
-    known = _known(model, "masses")
-    return model.config.network.masses == "state" if known is None else callable(known)
-
-
-def _evaluated(
-    part: Any, name: str, x: Array, at: Instant, allowed: frozenset[Any] = frozenset({"p"})
-) -> Array:
-    """A known part at positions, or at a state."""
-    if callable(part):
-        part = arguments_of(part, f"the known {name}", allowed).call(part, x, at)
-        part = jnp.stack(part) if isinstance(part, tuple | list) else part
-    return jnp.asarray(part, x.dtype)

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from pnde.config import Config, SolverConfig
-from pnde.engines import Batch, Mechanical, MembersTraining, Training, Trajectories
+from pnde.engines import Batch, Mechanical, MembersTraining, Training, Trajectories, get
 from pnde.engines.julia.arrays import has_card, to_julia, to_python, trajectories_of
 from pnde.engines.julia.driving import Sizes, julia_drive, julia_instant
-from pnde.engines.julia.laws import has_twin, julia_law
+from pnde.engines.julia.laws import has_twin, julia_bounds, julia_law
 from pnde.engines.julia.models import (
-    check_bounds,
-    check_form,
     flat,
     julia_metric,
     julia_model,
@@ -40,8 +38,7 @@ class JuliaEngine:
         with julia() as jl:
             return {str(name): str(version) for name, version in jl.versions().items()}
 
-    def check(self, config: Config, bounds: Bounds | None = None) -> None:
-        check_bounds(bounds)
+    def check(self, config: Config) -> None:
         if config.device == "gpu" and not has_card("gpu"):
             raise ConfigError(
                 'device = "gpu", but Julia has no card here: run pnde setup julia --gpu where there is an NVIDIA card, '
@@ -57,7 +54,6 @@ class JuliaEngine:
                 'the julia engine cannot train with solver.solver = "kvaerno5": it stores the steps of explicit '
                 'methods alone; use "tsit5" or "dopri8", or engine="jax"'
             )
-        check_form(config)
         if config.network.matmul_precision != "highest":
             raise ConfigError(
                 'network.matmul_precision is a setting of engine="jax"; in Julia, CUDA.math_mode! sets that of a GPU'
@@ -95,12 +91,11 @@ class JuliaEngine:
         c: np.ndarray,
         bounds: Bounds | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        check_bounds(bounds)
-        assert constraint is not None
-        law, metric = julia_law(constraint, Sizes.of(u, at)), julia_metric(metric, u.shape[1])
+        sizes, metric = Sizes.of(u, at), julia_metric(metric, u.shape[1])
+        law = None if constraint is None else julia_law(constraint, sizes)
         arrays = to_julia(u), julia_instant(at, len(u)), to_julia(c)
         with julia() as jl:
-            states, converged = jl.retract_states(law, metric, *arrays)
+            states, converged = jl.retract_states(law, metric, *arrays, julia_bounds(bounds, sizes))
             return to_python(states), to_python(converged)
 
     def integrate(
@@ -155,7 +150,7 @@ class JuliaEngine:
         dtype = settings.precision
         times = np.broadcast_to(times, (len(u0), np.shape(times)[-1]))
         card = on_card(model, settings.solver, conditions.jump)
-        weights_and_states = (to_julia(array, dtype, card) for array in (flat(weights), u0))
+        weights_and_states = (to_julia(array, dtype, card) for array in (flat(model, weights), u0))
         the_model = julia_model(model, dtype, card)
         drive = julia_drive(
             model, conditions.since(times[:, 0]), times[:, 0], c.shape[1], dtype, card
@@ -181,7 +176,7 @@ class JuliaEngine:
         self, model: Model, weights: Weights, u: np.ndarray, at: Instant, c: np.ndarray
     ) -> np.ndarray:
         card = on_card(model)
-        arrays = (to_julia(array, "float64", card) for array in (flat(weights), u, c))
+        arrays = (to_julia(array, "float64", card) for array in (flat(model, weights), u, c))
         the_model, instants = (
             julia_model(model, "float64", card),
             julia_instant(at, len(u), card),
@@ -190,8 +185,7 @@ class JuliaEngine:
             return to_python(jl.velocity(the_model, *arrays, instants))
 
     def mechanics(self, model: Model, weights: Weights, u: np.ndarray, at: Instant) -> Mechanical:
-        check_form(model.config)
-        raise AssertionError("only a mechanical model has masses")
+        return get("jax").mechanics(model, weights, u, at)  # weights are the same in both
 
     def loss_and_gradient(
         self, model: Model, weights: Weights, batch: Batch
@@ -204,7 +198,7 @@ class JuliaEngine:
         with julia() as jl:
             loss, gradient, *_ = jl.loss_and_gradient(
                 the_model,
-                to_julia(flat(weights), settings.precision, card),
+                to_julia(flat(model, weights), settings.precision, card),
                 segments,
                 julia_settings(settings),
             )

@@ -12,7 +12,7 @@ from pnde.engines.julia.driving import Sizes, parts_of
 from pnde.engines.julia.networks import JuliaNetwork
 from pnde.engines.julia.programs import traced_domain, traced_function, traced_law
 from pnde.engines.julia.session import julia
-from pnde.laws import Constraint, Holonomic, Linear, Stacked
+from pnde.laws import Bounds, Constraint, Holonomic, Linear, Stacked
 from pnde.laws.signature import arguments_of
 
 _laws: weakref.WeakKeyDictionary[Constraint, dict[Sizes, Any]] = weakref.WeakKeyDictionary()
@@ -54,6 +54,31 @@ def _make(constraint: Any, sizes: Sizes) -> Any:
     domain = traced_domain(constraint, sizes)
     with julia() as jl:
         return jl.InDomain(law, domain)
+
+
+def julia_bounds(bounds: Bounds | None, sizes: Sizes) -> Any:
+    """The inequalities of so many states, inputs and parameters as a Julia object; `None` if there are none.
+
+    **Raises:** `pnde.errors.EngineError` if one of them does something that Julia cannot.
+    """
+    if bounds is None:
+        return None
+    laws = []
+    for part in bounds.parts:
+        if part.columns is None:
+            laws.append(julia_law(part.rows, sizes))
+            continue
+        with julia() as jl:
+            laws.append(jl.states_law(1 + part.columns, sizes.states))
+    with julia() as jl:
+        return jl.named_bounds(
+            tuple(laws),
+            columns=1 + bounds.columns,
+            lower=bounds.lower,
+            upper=bounds.upper,
+            rates=bounds.rates,
+            scale=bounds.scale,
+        )
 
 
 def is_network(constraint: Any) -> bool:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from pnde.config import Config, SolverConfig
+from pnde.config import SolverConfig
 from pnde.engines.julia.arrays import has_card, to_julia
 from pnde.engines.julia.driving import Sizes
-from pnde.engines.julia.laws import is_network, julia_function, julia_law
+from pnde.engines.julia.laws import is_network, julia_bounds, julia_function, julia_law
+from pnde.engines.julia.mechanics import julia_form, julia_layout
 from pnde.engines.julia.session import julia
 from pnde.errors import ConfigError
-from pnde.laws import Bounds
-from pnde.models import Mechanics, Model, Weights
+from pnde.models import Model, Weights, weight_shapes
 
 _models: weakref.WeakKeyDictionary[Model, dict[tuple[str, bool], Any]] = weakref.WeakKeyDictionary()
 
@@ -25,11 +24,13 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
     made = _models.setdefault(model, {})
     if (dtype, card) not in made:
         config, sizes = model.config, Sizes.of_model(model)
-        check_form(config)
-        check_bounds(model.bounds)
         law = None if model.constraint is None else julia_law(model.constraint, sizes)
+        bounds = julia_bounds(model.bounds, sizes) if config.method == "pnde" else None
         metric, physics = julia_metric(model.metric, sizes.states), model.physics
-        if physics is not None and not isinstance(physics, Mechanics):
+        own: dict[str, Any] = {"form": config.network.form}
+        if model.mechanical:
+            own, physics = {"form": julia_form(model, sizes), "layout": julia_layout(model)}, None
+        elif physics is not None:
             physics = julia_function(physics, sizes, "physics")
 
         def constant(x: Any) -> Any:
@@ -43,41 +44,20 @@ def julia_model(model: Model, dtype: str, card: bool) -> Any:
                 method=config.method,
                 gamma=config.gamma,
                 constraint=law,
+                bounds=bounds,
                 projection=config.projection.method,
                 mean=constant(model.mean),
                 std=constant(model.std),
                 speed=constant(model.speed),
-                form=config.network.form,
                 order=model.order,
                 features=model.features,
                 metric=metric,
                 physics=physics,
                 condition_mean=constant(model.condition_mean),
                 condition_std=constant(model.condition_std),
+                **own,
             )
     return made[dtype, card]
-
-
-def check_bounds(bounds: Bounds | None) -> None:
-    """Whether there are none, which this engine does not know.
-
-    **Raises:** `pnde.errors.ConfigError`, if there are.
-    """
-    if bounds is not None:
-        raise ConfigError(
-            f'the julia engine keeps no inequalities such as that of {bounds.names[0]!r}: use engine="jax"'
-        )
-
-
-def check_form(config: Config) -> None:
-    """Whether this engine has the form of the network.
-
-    **Raises:** `pnde.errors.ConfigError` if not.
-    """
-    if config.network.form == "mechanical":
-        raise ConfigError(
-            'the julia engine does not have network.form = "mechanical" yet: use engine="jax"'
-        )
 
 
 def on_card(model: Model, solver: str = "tsit5", jumps: bool = False) -> bool:
@@ -117,22 +97,16 @@ def julia_settings(settings: SolverConfig) -> Any:
         return jl.named_settings(**options)
 
 
-def flat(weights: Weights) -> np.ndarray:
+def flat(model: Model, weights: Weights) -> np.ndarray:
     """All weights in one vector: of each layer the matrix row by row, then the bias."""
-    parts = (
-        np.ravel(weights[f"layers.{i}.{part}"])
-        for i in range(len(weights) // 2)
-        for part in ("weight", "bias")
-    )
-    return np.concatenate(list(parts))
+    return np.concatenate([np.ravel(weights[name]) for name in weight_shapes(model)])
 
 
 def unflat(model: Model, vector: np.ndarray) -> Weights:
     """The inverse of `flat`."""
-    sizes, start, out = model.layer_sizes, 0, {}
-    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
-        for part, shape in (("weight", (inputs, outputs)), ("bias", (outputs,))):
-            count = int(np.prod(shape))
-            out[f"layers.{i}.{part}"] = vector[start : start + count].reshape(shape)
-            start += count
+    start, out = 0, {}
+    for name, shape in weight_shapes(model).items():
+        count = int(np.prod(shape))
+        out[name] = vector[start : start + count].reshape(shape)
+        start += count
     return out

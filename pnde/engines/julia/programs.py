@@ -64,8 +64,8 @@ def traced_law(constraint: Constraint, sizes: Sizes) -> Any:
         change = jnp.ones_like(at.t), at.rate, at.curvature
         return jax.jvp(moved, (at.t, at.w, at.rate), change)[1]
 
-    rate = _function(drift, sizes, what) if constraint.moves else None
-    value, slope = _function(value_at, sizes, what), _function(jacobian, sizes, what)
+    rate = traced_at(drift, sizes, what) if constraint.moves else None
+    value, slope = traced_at(value_at, sizes, what), traced_at(jacobian, sizes, what)
     with julia() as jl:
         return jl.TracedLaw(value, slope, rate, traced_domain(constraint, sizes))
 
@@ -87,10 +87,10 @@ def traced_function(
     def value(u: Any, at: Instant) -> Any:
         return jnp.asarray(arguments.call(function, u, at))
 
-    return _function(value, sizes.taken(arguments.roles), what)
+    return traced_at(value, sizes.taken(arguments.roles), what)
 
 
-def _function(function: Callable[[Any, Instant], Any], sizes: Sizes, what: str) -> Any:
+def traced_at(function: Callable[[Any, Instant], Any], sizes: Sizes, what: str) -> Any:
     """A function of a state at an instant, and its pullback, the cotangent of the state.
 
     Julia takes an array column by column, a program holds it row by row, so what crosses is the transpose.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pnde.engines.julia.models import flat, julia_model, julia_settings, on_card
 from pnde.engines.julia.session import julia
 from pnde.engines.rank import check_rows
 from pnde.errors import ConfigError, RunError
-from pnde.models import Model, Weights
+from pnde.models import Model, Weights, weight_shapes
 
 
 class JuliaTraining:
@@ -50,7 +49,7 @@ class JuliaTraining:
         with julia() as jl:
             self._trainer = jl.Trainer(
                 the_model,
-                to_julia(flat(weights), precision, card),
+                to_julia(flat(model, weights), precision, card),
                 julia_settings(settings),
                 weight_decay=optimiser.weight_decay,
                 clip=optimiser.clip,
@@ -99,17 +98,11 @@ def _best_condition(model: Model, batches: Sequence[Batch], segment: int) -> flo
 def _moments(
     model: Model, state: Mapping[str, np.ndarray], precision: str, card: bool
 ) -> tuple[Any, ...]:
-    size = len(flat_like(model))
+    size = sum(int(np.prod(shape)) for shape in weight_shapes(model).values())
     if set(state) != {"count", "mu", "nu", "beta"} or state["mu"].shape != (size,):
         raise RunError("the checkpoint does not fit the model: its optimiser is another one")
     mu, nu = (to_julia(state[name], precision, card) for name in ("mu", "nu"))
     return int(state["count"]), mu, nu, to_julia(state["beta"], precision)
-
-
-def flat_like(model: Model) -> np.ndarray:
-    """A vector of as many numbers as the model has weights."""
-    sizes = model.layer_sizes
-    return np.zeros(sum((i + 1) * o for i, o in pairwise(sizes)))
 
 
 def julia_segments(model: Model, batch: Batch, card: bool) -> Any:

@@ -1,16 +1,15 @@
 """
-    Layout(sizes)
+    Layout(sizes, [start])
 
-How the weights lie in one vector: of each layer the matrix `(outputs, inputs)`, column by column, then the bias. This is
-`layers.{i}.weight` `(inputs, outputs)` row by row in Python. `layout(θ)` gives them as Lux takes them.
+How the weights lie in one vector, behind the first `start`: of each layer the matrix `(outputs, inputs)`, column by column, then
+the bias. This is `layers.{i}.weight` `(inputs, outputs)` row by row in Python. `layout(θ)` gives them as Lux takes them.
 """
 struct Layout{names, N}
     sizes::NTuple{N, Tuple{Int, Int, Int}}  # inputs, outputs, and where the layer starts
 end
 
-function Layout(sizes)
+function Layout(sizes, start = 0)
     layers = Tuple{Int, Int, Int}[]
-    start = 0
     for (inputs, outputs) in zip(sizes[1:(end - 1)], sizes[2:end])
         push!(layers, (inputs, outputs, start))
         start += (inputs + 1) * outputs

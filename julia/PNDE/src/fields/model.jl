@@ -76,11 +76,13 @@ The vector field of an NDE, SNDE or PNDE up to its weights, which are one vector
     hidden layers.
   - `method`: [`NDE`](@ref), [`SNDE`](@ref) or [`Projected`](@ref).
   - `constraint`: the law, an [`AbstractConstraint`](@ref), or `nothing`.
+  - `bounds`: the inequalities that a [`Projected`](@ref) model keeps too, [`Bounds`](@ref), or `nothing`.
   - `projection`: how the Gram matrix is factored.
   - `mean`, `std`: what the network's inputs are normalised by `(n,)`, in the precision of the model. The absolute tolerance
     of a solve is relative to `std`.
   - `speed`: what the network's outputs are multiplied by, one for each, or `nothing` for outputs that are velocities.
-  - `form`: what these outputs are, a [`VelocityForm`](@ref) or a [`SkewGradient`](@ref).
+  - `form`: what these outputs are, a [`VelocityForm`](@ref), a [`SkewGradient`](@ref), or of a [`Mechanical`](@ref) one, with a
+    [`PartsLayout`](@ref) as its `layout`, a potential.
   - `order`: 2 if u = (q, q̇) and the network gives accelerations, else 1.
   - `features`: [`StateFeatures`](@ref) or [`AngleFeatures`](@ref).
   - `metric`: M of the inner product vᵀMw: `nothing`, weights `(n,)`, a matrix, or a function of one state giving either.
@@ -88,7 +90,7 @@ The vector field of an NDE, SNDE or PNDE up to its weights, which are one vector
   - `condition_mean`, `condition_std`: what inputs and parameters, which the network sees behind the state, are normalised by
     `(k + r,)`; `nothing` without.
 """
-struct Model{N, L, S, H, M, C, A, V, O, R, F, W, P, I}
+struct Model{N, L, S, H, M, C, Q, A, V, O, R, F, W, P, I}
     network::N
     layout::L
     network_state::S
@@ -96,6 +98,7 @@ struct Model{N, L, S, H, M, C, A, V, O, R, F, W, P, I}
     skip::Bool
     method::M
     constraint::C
+    bounds::Q
     projection::A
     mean::V
     std::V
@@ -110,16 +113,17 @@ struct Model{N, L, S, H, M, C, A, V, O, R, F, W, P, I}
 end
 
 function Model(;
-        sizes, method, mean, std, activation = gelu, skip = false, constraint = nothing,
-        projection = CholeskyProjection(), speed = nothing, form = VelocityForm(), order = 1, features = StateFeatures(), metric = nothing, physics = nothing,
-        condition_mean = nothing, condition_std = nothing,
+        sizes, method, mean, std, activation = gelu, skip = false, constraint = nothing, bounds = nothing,
+        projection = CholeskyProjection(), speed = nothing, form = VelocityForm(), order = 1, features = StateFeatures(), metric = nothing,
+        physics = nothing, condition_mean = nothing, condition_std = nothing, layout = Layout(sizes),
     )
-    method isa NDE || constraint !== nothing || throw(ArgumentError("$(typeof(method)) needs a constraint"))
+    known = constraint !== nothing || (method isa Projected && bounds !== nothing)
+    method isa NDE || known || throw(ArgumentError("$(typeof(method)) needs a constraint"))
     form isa SkewGradient && constraint === nothing && throw(ArgumentError("a skew gradient needs a constraint"))
     network = multilayer_perceptron(sizes, activation, skip)
     network_state = Lux.initialstates(Random.default_rng(), network)
     return Model(
-        network, Layout(sizes), network_state, activation, skip, method, constraint, projection, mean, std, speed, form, Int(order), features,
+        network, layout, network_state, activation, skip, method, constraint, bounds, projection, mean, std, speed, form, Int(order), features,
         metric, physics, condition_mean, condition_std,
     )
 end

@@ -98,14 +98,15 @@ end
 """
     value_and_slope(f, x)
 
-f(x) and f'(x) of an activation function, which share most of their work.
+f(x) and f'(x) of an activation function, which share most of their work. Only where they are inlined does a loop over them
+become one of whole vectors of numbers, eight times as fast.
 """
-function value_and_slope(::typeof(gelu), x)
+@inline function value_and_slope(::typeof(gelu), x)
     λ, α, half = oftype(x, √(2 / π)), oftype(x, 0.044715), oftype(x, 0.5)
     squared = α * x^2
     t = tanh_fast(λ * x * (1 + squared))
     return half * x * (1 + t), half * (1 + t) + half * x * (1 - t^2) * λ * (1 + 3squared)
 end
-value_and_slope(::typeof(tanh), x) = (t = tanh_fast(x); (t, 1 - t^2))
-value_and_slope(::typeof(relu), x) = (max(x, zero(x)), ifelse(x > 0, one(x), zero(x)))
-value_and_slope(::typeof(softplus), x) = (softplus(x), sigmoid(x))
+@inline value_and_slope(::typeof(tanh), x) = (t = tanh_fast(x); (t, 1 - t^2))
+@inline value_and_slope(::typeof(relu), x) = (max(x, zero(x)), ifelse(x > 0, one(x), zero(x)))
+@inline value_and_slope(::typeof(softplus), x) = (softplus(x), sigmoid(x))

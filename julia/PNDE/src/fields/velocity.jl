@@ -4,10 +4,12 @@
 The unconstrained f̄(u, w, p) `(n, B)`: the network sees normalised states, inputs and parameters and gives velocities, physical
 ones or in units of the model's `speed` (paper, Appendix F.3).
 """
-function ambient_velocity(model::Model, θ, u, at = zero(eltype(u)))
+ambient_velocity(model::Model, θ, u, at = zero(eltype(u))) = ambient(model.form, model, θ, u, at)
+
+function ambient(form::AbstractForm, model, θ, u, at)
     x = network_input(model.features, u, scaled(u, model.mean, model.std))
     v = network_output(model, θ, with_conditions(model.condition_mean, model.condition_std, x, at))
-    v = in_form(model.form, model, v, u, at)
+    v = in_form(form, model, v, u, at)
     if model.order == 2
         v = vcat(u[(size(u, 1) ÷ 2 + 1):end, :], v)
     end
@@ -60,11 +62,20 @@ known_velocity(physics::OfInstant, u, at) = physics.f(u, ignore_derivatives(() -
 
 u̇ `(n, B)` of states u with targets c `(m, B)` at an [`Instant`](@ref), or at times, a number or `(B,)`.
 """
-velocity(model::Model, θ, u, c, at) = constrained(model.method, model, u, ambient_velocity(model, θ, u, at), c, at)
+velocity(model::Model, θ, u, c, at) = moving(model.form, model.method, model, θ, u, c, at)
+
+moving(::AbstractForm, method, model, θ, u, c, at) = constrained(method, model, u, ambient_velocity(model, θ, u, at), c, at)
+
+"G and W of what velocities are projected by."
+projected_rows(model, u, at) = projected_rows(model.form, model.method, model, u, at)
+projected_rows(::AbstractForm, method, model, u, at) = constraint_jacobian(model.constraint, u, at), inverse_metric(model.metric, u)
 
 constrained(::NDE, model, u, v, c, at) = v
 
-function constrained(::Projected, model, u, v, c, at)
+constrained(::Projected, model, u, v, c, at) = projected(model.bounds, model, u, v, at)
+
+projected(bounds::Bounds, model, u, v, at) = bounded_velocity(model.projection, model.constraint, bounds, model.metric, u, v, at)
+function projected(::Nothing, model, u, v, at)
     G = constraint_jacobian(model.constraint, u, at)
     return project(model.projection, G, v, drift(model.constraint, u, at), inverse_metric(model.metric, u))
 end

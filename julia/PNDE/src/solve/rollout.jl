@@ -85,7 +85,7 @@ Returns the state at the jump, or `nothing` where the solve does not come there.
 function stretch!(out, b, model, weights, u, elapsed, c, settings, drive, begins, ends)
     law, projected = model.constraint, model.method isa Projected
     positions, missed, wanted = saved_between(elapsed, begins, ends)
-    retraction(u, s) = retract(model.projection, law, model.metric, u, instant(drive, s), c)
+    retraction(u, s) = put_back(model, u, instant(drive, s), c)
     domain = law === nothing ? nothing : u -> all(indomain(law, u))
     if wanted[end] > wanted[1]
         problem = ODEProblem{false}((u, _, s) -> velocity(model, weights, u, c, instant(drive, s)), u, (wanted[1], wanted[end]))
@@ -106,8 +106,10 @@ function stretch!(out, b, model, weights, u, elapsed, c, settings, drive, begins
         for k in axes(saved, 2)
             saved[:, k:k] = retraction(saved[:, k:k], wanted[k])
         end
-        ended == OK && !all(is_on_manifold(law, saved, instants(drive, wanted[axes(saved, 2)]), c)) && (ended = OFF_MANIFOLD)
     end
+    at = instants(drive, wanted[axes(saved, 2)])
+    ended == OK && projected && !all(keeps_bounds(model, saved, at, settings)) && (ended = INFEASIBLE)
+    ended == OK && projected && settings.retract !== :never && !all(is_on_manifold(law, saved, at, c)) && (ended = OFF_MANIFOLD)
     projected && rank_is_lost(model, saved, drive, wanted) && (ended = RANK_DEFICIENT)
     recorded = filter(k -> k > missed && k <= missed + length(positions), axes(saved, 2))
     out.u[:, positions[recorded .- missed], b] .= saved[:, recorded]
@@ -131,11 +133,23 @@ end
 
 "Whether G is singular to rounding at one of the states."
 function rank_is_lost(model, u, drive, times)
+    model.constraint === nothing && return false
     reached = filter(k -> all(isfinite, view(u, :, k)), axes(u, 2))
     # A few at a time, for the factors of a large law are large.
     return any(Iterators.partition(reached, 64)) do few
         states, at = u[:, few], instants(drive, times[few])
-        G, W = constraint_jacobian(model.constraint, states, at), inverse_metric(model.metric, states)
-        any(condition(factorise(model.projection, G, W)) .< 16 * eps(eltype(u)))
+        any(condition(factorise(model.projection, projected_rows(model, states, at)...)) .< 16 * eps(eltype(u)))
     end
+end
+
+"Which states `(B,)` of a projected model are inside of its bounds, and have a velocity that stays there."
+function keeps_bounds(model, u, at, settings)
+    (; projection, constraint, bounds, metric) = model
+    kept = fill(true, size(u, 2))
+    bounds === nothing && return kept
+    retracts = settings.retract !== :never
+    retracts && (kept .&= vec(on_host(is_inside(bounds, u, at))))
+    moves(law) = law !== nothing && drift(law, u, at) !== nothing
+    # Else a state at rest keeps them all.
+    return moves(constraint) || moves(bounds.rows) || !retracts ? kept .& can_be_kept(projection, constraint, bounds, metric, u, at) : kept
 end

@@ -7,7 +7,7 @@ The gradient of the steps of a training solve themselves (discretise, then optim
 struct StoredSteps end
 
 "How a solve ended; the numbers are those of `pnde.engines.Status`."
-@enum Status OK = 0 MAX_STEPS = 1 NON_FINITE = 2 LEFT_DOMAIN = 3 RANK_DEFICIENT = 4 OFF_MANIFOLD = 5
+@enum Status OK = 0 MAX_STEPS = 1 NON_FINITE = 2 LEFT_DOMAIN = 3 RANK_DEFICIENT = 4 OFF_MANIFOLD = 5 INFEASIBLE = 6
 
 """
     Settings(; solver, rtol, atol, max_steps, step, retract, adjoint)

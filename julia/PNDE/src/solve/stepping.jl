@@ -48,7 +48,9 @@ plain(f, arguments...) = (f(arguments...), nothing)
 const KEPT_BYTES = Ref(4 * 2^30)
 
 "Outputs and slopes of the layers for states u, bytes: the least that an evaluation keeps."
-activation_bytes(model, u) = 2 * sizeof(eltype(u)) * size(u, 2) * sum(size -> size[2], model.layout.sizes)
+activation_bytes(model, u) = 2 * sizeof(eltype(u)) * size(u, 2) * units(model.layout)
+units(layout::Layout) = sum(size -> size[2], layout.sizes)
+units(layout::PartsLayout) = sum(units, values(layout.networks))
 
 """
 `Zygote.pullback` of functions of the states, which keep at least so many bytes `each`; once all of them have made more than

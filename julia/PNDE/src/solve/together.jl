@@ -10,7 +10,7 @@ function rollout_together(model, network, u, times, c, settings, drive = placed_
     of_columns(x) = there(reshape(x, 1, :))
     projected, scale = model.method isa Projected, reshape(model.std, :, 1)
     field(u, s) = velocity(model, network, u, c, instant(drive, s))
-    retraction(u, s) = retract(model.projection, law, model.metric, u, instant(drive, s), c)
+    retraction(u, s) = put_back(model, u, instant(drive, s), c)
     inside(u) = law === nothing ? trues(count) : indomain(law, u)
 
     out.u[:, 1, :] .= Array(u)
@@ -86,7 +86,7 @@ function rollout_together(model, network, u, times, c, settings, drive = placed_
     end
     for b in 1:count
         out.status[b] == Int8(OK) && !all(isfinite, view(out.u, :, :, b)) && (out.status[b] = Int8(NON_FINITE))
-        off = worst[b] == OFF_MANIFOLD && out.status[b] == Int8(OK)
+        off = worst[b] in (OFF_MANIFOLD, INFEASIBLE) && out.status[b] == Int8(OK)
         (off || worst[b] == RANK_DEFICIENT) && (out.status[b] = Int8(worst[b]))
     end
     return out
@@ -97,10 +97,14 @@ function faults(model, u, at, c, settings)
     found = fill(OK, size(u, 2))
     model.method isa Projected || return found
     if settings.retract !== :never
-        found[.!Vector{Bool}(vec(Array(is_on_manifold(model.constraint, u, at, c))))] .= OFF_MANIFOLD
+        found[.!Vector{Bool}(vec(on_host(is_on_manifold(model.constraint, u, at, c))))] .= OFF_MANIFOLD
     end
-    factor = factorise(model.projection, constraint_jacobian(model.constraint, u, at), inverse_metric(model.metric, u))
-    found[Vector(condition(factor)) .< 16 * eps(eltype(u))] .= RANK_DEFICIENT
+    found[.!keeps_bounds(model, u, at, settings)] .= INFEASIBLE
+    if model.constraint !== nothing
+        factor = factorise(model.projection, projected_rows(model, u, at)...)
+        # One number where all states share G.
+        found[(on_host(condition(factor)) .< 16 * eps(eltype(u))) .| falses(length(found))] .= RANK_DEFICIENT
+    end
     found[.!vec(Array(all(isfinite, u; dims = 1)))] .= OK
     return found
 end

@@ -22,7 +22,7 @@ const InverseMetric = Union{Nothing, AbstractMatrix, AbstractArray{<:Any, 3}}
 G w `(m, B)` of vectors w `(n, B)`.
 """
 apply(G::AbstractArray{<:Any, 3}, w::AbstractMatrix) =
-    reshape(batched_mul(G, reshape(w, size(w, 1), 1, size(w, 2))), size(G, 1), :)
+    reshape(batched_mul(G, reshape(w, size(w, 1), 1, size(w, 2))), size(G, 1), max(size(G, 3), size(w, 2)))
 
 """
     transpose_apply(G, y)
@@ -30,6 +30,16 @@ apply(G::AbstractArray{<:Any, 3}, w::AbstractMatrix) =
 Gᵀy `(n, B)` of vectors y `(m, B)`.
 """
 transpose_apply(G::AbstractArray{<:Any, 3}, y::AbstractMatrix) = apply(batched_transpose(G), y)
+
+# Zygote's own cotangent of G would be a transpose that is not made, which a card's arrays are not added to.
+function ChainRulesCore.rrule(::typeof(transpose_apply), G::AbstractArray{<:Any, 3}, y::AbstractMatrix)
+    function transpose_apply_pullback(cotangent_of_x)
+        x̅ = unthunk(cotangent_of_x)
+        x̅ isa AbstractZero && return NoTangent(), ZeroTangent(), ZeroTangent()
+        return NoTangent(), @thunk(summed(G, outer(y, x̅))), apply(G, x̅)
+    end
+    return transpose_apply(G, y), transpose_apply_pullback
+end
 
 """
     dense(G)
@@ -44,9 +54,11 @@ dense(G::AbstractArray{<:Any, 3}) = G
 The cotangent of G that belongs to -y wᵀ - z xᵀ of each state.
 """
 function cotangent(G::AbstractArray{<:Any, 3}, y, w, z, x)
-    G̅ = -(outer(y, w) .+ outer(z, x))
-    return size(G, 3) == size(G̅, 3) ? G̅ : sum(G̅; dims = 3)
+    return summed(G, -(outer(y, w) .+ outer(z, x)))
 end
+
+"Cotangents of each state as that of G, which all may share."
+summed(G, G̅) = size(G, 3) == size(G̅, 3) ? G̅ : sum(G̅; dims = 3)
 
 "y wᵀ `(m, n, B)` of each state."
 outer(y, w) = reshape(y, size(y, 1), 1, :) .* reshape(w, 1, size(w, 1), :)

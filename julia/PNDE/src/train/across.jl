@@ -53,6 +53,6 @@ function retraction_across(model, ::Nothing, drive, settings)
     model.method isa Projected && settings.retract === :step || return nothing
     return function (x, t)
         u, c = split_off(model, x)
-        return vcat(retract(model.projection, model.constraint, model.metric, u, instant(drive, t), c), c)
+        return vcat(put_back(model, u, instant(drive, t), c), c)
     end
 end

@@ -90,7 +90,7 @@ end
 "What puts states on the manifold after each step, or `nothing`."
 function retraction(model, c, drive, settings)
     model.method isa Projected && settings.retract === :step || return nothing
-    return (u, t) -> retract(model.projection, model.constraint, model.metric, u, instant(drive, t), c)
+    return (u, t) -> put_back(model, u, instant(drive, t), c)
 end
 
 # States are integrated in units of their standard deviations, so that one absolute tolerance fits them all, and the adjoint
@@ -164,7 +164,7 @@ function retract_saved(model, predicted, c, drive, grid)
     n, count, times = size(predicted)
     at = ignore_derivatives(() -> instant(of_trajectories(drive, repeat(1:count, times)), repeat(grid; inner = count)))
     targets = ndims(c) == 3 ? reshape(c, size(c, 1), :) : repeat(c, 1, times)
-    u = retract(model.projection, model.constraint, model.metric, reshape(predicted, n, :), at, targets)
+    u = put_back(model, reshape(predicted, n, :), at, targets)
     return reshape(u, n, count, times)
 end
 

@@ -73,10 +73,9 @@ end
 """
 function conditions(model::Model, segments::Segments)
     u = segments.u[:, 1, :]
-    G = constraint_jacobian(model.constraint, u, instant(segments.drive, zero(eltype(u))))
-    return on_host(condition(factorise(model.projection, G, inverse_metric(model.metric, u))))
+    rows = projected_rows(model, u, instant(segments.drive, zero(eltype(u))))
+    return on_host(condition(factorise(model.projection, rows...)))
 end
 
 "1/κ(G) by QR of one state `(n, 1)`, by which rows that repeat others are told from nearly dependent ones."
-best_condition(model::Model, u, at) =
-    only(condition(factorise(QRProjection(), constraint_jacobian(model.constraint, u, at), inverse_metric(model.metric, u))))
+best_condition(model::Model, u, at) = only(condition(factorise(QRProjection(), projected_rows(model, u, at)...)))
