@@ -209,8 +209,8 @@ def _problems(
             if sentence in told:
                 continue
             told.add(sentence)
-            setting = re.match(r"[\w.]+(?= = )", sentence)
-            place = f"{path}, {run.name}" if setting is None else _place(path, lines, setting[0])
+            named = re.match(r"[\w.]+(?= = )", sentence)
+            place = f"{path}, {run.name}" if named is None else _place(path, lines, named[0])
             yield ConfigError(f"{place}: {sentence}")
 
 
