@@ -45,6 +45,7 @@ from pnde.engines.jax.training import (
     batch_loss,
     can_guard,
 )
+from pnde.errors import EngineError
 from pnde.laws import UNDRIVEN, Bounds, Conditions, Constraint, Instant
 from pnde.models import Model, Weights
 
@@ -333,6 +334,8 @@ def _blocks(*trees: Any) -> Iterator[Any]:
 
 def _grid(times: np.ndarray, count: int, dtype: Any) -> jax.Array:
     """Save times for each of `count` trajectories, `(count, T)`."""
+    if np.any(np.diff(times) < 0):
+        raise EngineError("the times of a forecast are not in order: sort them")
     return jnp.broadcast_to(jnp.asarray(times, dtype), (count, np.shape(times)[-1]))
 
 

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from pnde.config import SolverConfig, TrainingSolverConfig
 from pnde.engines import Status
+from pnde.engines.jax.checks import without_checks
 from pnde.engines.jax.fixed_steps import FixedSteps
 from pnde.engines.jax.portions import in_portions
 from pnde.engines.jax.replaying import Replay
@@ -133,7 +134,7 @@ def solve(
     if jumps is not None:  # behind a jump at the last time, for the state after it
         end = end + 128 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(times))
     run = partial(
-        _diffeqsolve,
+        without_checks(_diffeqsolve),
         terms,
         solver,
         t0=times[0],
