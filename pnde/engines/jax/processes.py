@@ -29,8 +29,9 @@ def join(coordinator: str | None, processes: int | None, process: int | None) ->
         raise ConfigError(
             f"of {processes} processes this one cannot be number {process}: they are counted from 0"
         )
-    # It would keep SIGTERM from ending the process.
-    jax.config.update("jax_enable_preemption_service", False)
+    # It would keep SIGTERM from ending the process; older versions of JAX have no such switch.
+    if hasattr(jax.config, "jax_enable_preemption_service"):
+        jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(*given, heartbeat_timeout_seconds=_HEARTBEAT)
     except (ValueError, RuntimeError) as error:
