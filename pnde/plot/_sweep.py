@@ -52,8 +52,12 @@ def sweep(
             own = own[np.isfinite(own)]
             ax.plot(np.full(len(own), place), own, "o", color="#888888", markersize=3)
             if len(own):
-                ax.hlines(np.median(own), place - 0.3, place + 0.3, color=INITIAL)
-        ax.set_xticks(range(len(groups)), groups)
+                ends = place - 0.3, place + 0.3
+                ax.hlines(np.median(own), *ends, color=INITIAL, label="median")
+        ax.set_xticks(range(len(groups)), [group or "all runs" for group in groups])
+        shown = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+        if shown:
+            ax.legend(shown.values(), shown.keys())
         ax.set_xlim(-0.6, len(groups) - 0.4)
         if np.nanmin(values, initial=np.inf) > 0:
             ax.set_yscale("log")
