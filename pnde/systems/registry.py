@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from pnde.errors import ConfigError, nearest
@@ -43,6 +44,13 @@ def get(name: str, **parameters: Any) -> System:
         raise ConfigError(
             f"there is no system {name!r}{nearest(name, _SYSTEMS)}; there are: {', '.join(_SYSTEMS)}"
         )
+    known = inspect.signature(_SYSTEMS[name]).parameters
+    for parameter in parameters:
+        if parameter not in known:
+            raise ConfigError(
+                f"{name} has no parameter {parameter!r}{nearest(parameter, known)}; "
+                f"it has: {', '.join(known) or 'none'}"
+            )
     try:
         return _SYSTEMS[name](**parameters)
     except TypeError as error:
