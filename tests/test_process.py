@@ -1,6 +1,7 @@
 """What the command line asks of the operating system."""
 
 import ctypes
+import os
 import platform
 
 import pytest
@@ -17,6 +18,9 @@ def calls(monkeypatch):
         def mallopt(self, parameter, value):
             made.append((parameter, value))
 
+    # Other packages may have set some: dask does, for its workers.
+    for name in [*filter(lambda name: name.startswith("MALLOC_"), os.environ)]:
+        monkeypatch.delenv(name)
     for name in ("GLIBC_TUNABLES", "LD_PRELOAD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(ctypes, "CDLL", lambda _: Library())

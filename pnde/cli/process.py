@@ -30,7 +30,8 @@ def _keep_compiled() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pnde" / "jax"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-    # JAX does not keep programs that call back to Python, as equinox's checks do; what they check has been checked.
+    # JAX does not keep programs that call back to Python, as checks of implicit solvers do (for others see
+    # `pnde.engines.jax.checks`); what they check has been checked.
     os.environ.setdefault("EQX_ON_ERROR", "nan")
 
 
