@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
@@ -63,13 +65,14 @@ def meet() -> None:
             multihost_utils.sync_global_devices("pnde")
 
 
-def check_alike(numbers: np.ndarray) -> None:
-    """Whether all processes have the same numbers `(k,)`.
+def check_alike(*arrays: Any) -> None:
+    """Whether all processes have the same arrays, by the sums of their sizes.
 
     **Raises:** `pnde.errors.EngineError`, if not.
     """
     if count() == 1:
         return
+    numbers = np.array([float(np.abs(np.asarray(array)).sum()) for array in arrays])
     sizes = multihost_utils.process_allgather(np.array([len(numbers)]))
     alike = bool(np.all(sizes == len(numbers)))
     if alike:

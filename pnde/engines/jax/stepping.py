@@ -163,7 +163,9 @@ class _Solve:
                 return slopes.at[i + 1].set(slope), u, record
 
             slopes = jnp.zeros((self.stages + 1, *u0.shape), u0.dtype).at[0].set(walk.slope)
-            slopes, new, record = _loop(self.stages, stage, (slopes, walk.u, walk.record))
+            slopes, new, record = jax.lax.fori_loop(
+                0, self.stages, stage, (slopes, walk.u, walk.record)
+            )
             values = _weighed(self._dense(t0, walk.t1), jnp.stack([walk.u, new, *slopes]))
             new, record = put_back(record, walk.taken, walk.t1, new)
             keep, next0, next1, _, control, _ = controller.adapt_step_size(
@@ -227,11 +229,11 @@ class _Solve:
                 return of_slopes, of_old + of_stage, zeros, of_args
 
             carry = (shares[2:].at[-1].add(of_slope), shares[0], of_u + shares[1], of_args)
-            of_slopes, of_old, _, of_args = _loop(self.stages, stage, carry)
+            of_slopes, of_old, _, of_args = jax.lax.fori_loop(0, self.stages, stage, carry)
             return of_old, of_slopes[0], of_args
 
         nothing = jax.tree.map(jnp.zeros_like, jax.eval_shape(record.first, zeros)[1])
-        of_u, of_slope, of_args = _loop(taken, step, (zeros, zeros, nothing))
+        of_u, of_slope, of_args = jax.lax.fori_loop(0, taken, step, (zeros, zeros, nothing))
         more_of_u, more_of_args = record.first(of_slope)
         return of_u + more_of_u + saved[0], _sum(of_args, more_of_args)
 
@@ -327,10 +329,6 @@ def _differentiable(solve: _Solve, slots: int) -> Callable[[Array, Any], tuple[A
 
 def _is_primal(x: Any) -> bool:
     return isinstance(x, CustomVJPPrimal)
-
-
-def _loop(count: Any, body: Callable[[Any, Any], Any], carry: Any) -> Any:
-    return jax.lax.fori_loop(0, count, body, carry)
 
 
 def _weighed(weights: Any, arrays: Array) -> Array:

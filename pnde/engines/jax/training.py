@@ -149,12 +149,11 @@ class JaxTraining:
                 best=lambda segment: _best_condition(model, train, segment),
             )
         self._parameters = fields.parameters(weights, self._dtype)
-        self._adam = ADAM.init(ravel_pytree(self._parameters)[0])
-        recent: np.ndarray = np.empty(0)
-        if state is not None:
+        if state is None:
+            self._adam, recent = ADAM.init(ravel_pytree(self._parameters)[0]), np.empty(0)
+        else:
             self._adam, recent = restored(self._parameters, state)
-        sizes = [float(self._adam.count), *(np.abs(weights[k]).sum() for k in sorted(weights))]
-        check_alike(np.array([*sizes, *(np.abs(batch.u).sum() for batch in train)]))
+        check_alike(self._adam.count, *(weights[k] for k in sorted(weights)), *(b.u for b in train))
         self._parameters, self._adam = put(self._mesh, (self._parameters, self._adam))
         self._slots = Slots.for_training(model, self._train[0], recent)
 
