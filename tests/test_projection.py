@@ -27,6 +27,7 @@ from projections import (
 
 from pnde.engines.jax.laws import jacobian
 from pnde.engines.jax.projection import minimum_norm, project
+from pnde.engines.jax.structures import triangle
 from pnde.engines.jax.structures.dense import DenseJacobian
 from pnde.laws import Instant, Linear
 
@@ -115,8 +116,32 @@ def test_one_factorisation_serves_value_and_gradient(method, factorisation):
     def loss(*x):
         return jnp.sum(project(*x, method=method) ** 2)
 
-    found = primitives(jax.value_and_grad(loss, argnums=(0, 1, 2)), *on_device(problem("none")))
+    x = on_device(problem("none", m=5, n=7))  # fewer rows are written out
+    found = primitives(jax.value_and_grad(loss, argnums=(0, 1, 2)), *x)
     assert found.count(factorisation) == 1
+
+
+@pytest.mark.parametrize("m", [2, 4, 5])
+def test_few_rows_are_factored_without_lapack(m):
+    def loss(*x):
+        return jnp.sum(project(*x) ** 2)
+
+    x = on_device(problem("diagonal", m=m, n=7))
+    gradient = jax.value_and_grad(loss, argnums=(0, 1, 2, 3))
+    found = primitives(gradient, *x)
+    if m < 5:
+        assert not {"cholesky", "triangular_solve"} & set(found)
+        assert found.count("sqrt") == m  # one factor for the value and the gradient
+    expected = jax.value_and_grad(lambda *x: jnp.sum(plain(*x) ** 2), argnums=(0, 1, 2, 3))
+    for ours, theirs in zip(
+        jax.tree.leaves(jax.jit(gradient)(*x)), jax.tree.leaves(jax.jit(expected)(*x)), strict=True
+    ):
+        close(ours, theirs, 1e-13)
+
+
+def test_a_gram_matrix_that_is_not_positive_definite_has_no_factor():
+    for S in ([[1.0, 2.0], [2.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]]):
+        assert jnp.isnan(triangle.cholesky(jnp.array(S))).any()
 
 
 @pytest.mark.parametrize("method", ["cholesky", "qr"])

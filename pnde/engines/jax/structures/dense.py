@@ -8,6 +8,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from pnde.engines.jax.order import after
+from pnde.engines.jax.structures import triangle
 from pnde.engines.jax.structures.jacobian import (
     AbstractJacobian,
     InverseMetric,
@@ -71,13 +72,12 @@ class Cholesky(MeasuredFactor):
     def of_gram(cls, gram):
         """From S itself, for a Jacobian that can build it without a dense G."""
         scale = inverse_norm(jnp.diagonal(gram))
-        lower = jax.lax.linalg.cholesky(gram * jnp.outer(scale, scale), symmetrize_input=False)
+        lower = triangle.cholesky(gram * jnp.outer(scale, scale))
         pivots = jnp.diagonal(lower)
         return cls(lower=lower, scale=scale, rcond=(jnp.min(pivots) / jnp.max(pivots)) ** 2)
 
     def solve(self, b):
-        y = solve_triangular(self.lower, self.scale * b, lower=True)
-        return self.scale * solve_triangular(self.lower, y, lower=True, trans=1)
+        return self.scale * triangle.solve(self.lower, self.scale * b)
 
 
 class QR(MeasuredFactor):
