@@ -1,10 +1,12 @@
 """Training on several devices, and in several processes, is training on one."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,6 +57,23 @@ def test_a_process_that_is_left_alone_says_so_and_its_run_goes_on(spread):
     assert run.history["valid_loss"].tolist() == pytest.approx(
         [row[1] for row in one["lotka-volterra"]], rel=1e-10
     )
+
+
+def test_virtual_devices_of_a_cpu_have_threads_to_work_with(monkeypatch):
+    """With a thread for each core, 14 buses of two devices waited forever in their first step."""
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    devices.leave_threads()
+    assert "NPROC" not in os.environ
+    os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX2 --xla_force_host_platform_device_count=4"
+    devices.leave_threads()
+    assert os.environ.pop("NPROC") == "10"
+    os.environ.update(XLA_FLAGS="", NPROC="3")
+    monkeypatch.setattr(devices.jax, "config", SimpleNamespace(jax_num_cpu_devices=8))
+    devices.leave_threads()
+    assert os.environ.pop("NPROC") == "3"
+    devices.leave_threads()
+    assert os.environ["NPROC"] == "18"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from pnde.engines.jax.structures import rods as rods  # and another
 
 def load() -> Engine:
     """The one instance of this engine."""
+    from pnde.engines.jax.devices import leave_threads
     from pnde.engines.jax.engine import JaxEngine
 
+    leave_threads()
     return JaxEngine()

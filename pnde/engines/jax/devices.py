@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -10,6 +12,19 @@ import jax
 from pnde.config import Config
 from pnde.engines.jax.processes import count
 from pnde.errors import ConfigError
+
+
+def leave_threads() -> None:
+    """Threads for the work of a CPU that JAX was told to take for several devices.
+
+    By default XLA has a thread for each core. Each of these devices keeps one while it waits for what the others send,
+    so that none is left for their work, and they wait forever. To be called before JAX computes; `NPROC` of the
+    environment stands.
+    """
+    flag = re.search(r"xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    virtual = max(getattr(jax.config, "jax_num_cpu_devices", 1), int(flag[1]) if flag else 1)
+    if virtual > 1:
+        os.environ.setdefault("NPROC", str(2 * virtual + (os.cpu_count() or 1)))
 
 
 def check_devices(config: Config) -> None:
