@@ -18,6 +18,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import allocator  # noqa: F401
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,7 +28,6 @@ from measure import matrix_rate
 from overhead import PAPER, TrainStep, forward_pass, full_solve
 from problems import CASES, problems
 
-from pnde.cli.process import keep_freed
 from pnde.engines.jax.numerics import numerics
 from pnde.engines.jax.projection import project
 from pnde.engines.jax.timing import compile_time, interleaved
@@ -187,7 +187,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=7.0)
     options = parser.parse_args()
     deadline = time.perf_counter() + 60 * options.minutes
-    keep_freed()
     with numerics():
         result = {"facts": facts(), "correctness": correctness()}
         print(pd.DataFrame(result["correctness"]).to_string(), flush=True)

@@ -17,13 +17,13 @@ import resource
 from itertools import pairwise
 from pathlib import Path
 
+import allocator  # noqa: F401
 import numpy as np
 import pandas as pd
 import record
 from measure import matrix_rate
 from problems import CASES, Problem, problems
 
-from pnde.cli.process import keep_freed
 from pnde.config import SolverConfig
 from pnde.engines import Training, get
 from pnde.engines.jax import timing
@@ -152,7 +152,6 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, help="a JSON file")
     options = parser.parse_args()
-    keep_freed()
     rows = []
     with numerics():
         for name in options.systems:

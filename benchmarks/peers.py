@@ -20,18 +20,21 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import multiprocessing
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import record
 from problems import CASES, Problem, problems
 
+from pnde.cli.process import MALLOC
 from pnde.config import Config, SolverConfig
 
 
@@ -54,10 +57,8 @@ class Pnde:
     def __init__(self, problem: Problem):
         from overhead import TrainStep
 
-        from pnde.cli.process import keep_freed
         from pnde.engines import get
 
-        keep_freed()
         self.problem, self.engine = problem, get("jax")
         step = TrainStep(problem)
         self.train_step: Callable[[], object] = step
@@ -138,7 +139,10 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._calls, other = context.Pipe()
         self._process = context.Process(target=work, args=(label, problem, other), daemon=True)
-        self._process.start()
+        # The others have the allocator of a plain Python, as their users do.
+        ours = {name: str(value) for name, (_, value) in MALLOC.items()} if label == "pnde" else {}
+        with mock.patch.dict(os.environ, ours):
+            self._process.start()
         other.close()
 
     def value(self, *call: Any) -> Any:

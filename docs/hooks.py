@@ -18,7 +18,7 @@ import click
 from pydantic.fields import FieldInfo
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.config import Config, Section
 from pnde.files import julia_package
 

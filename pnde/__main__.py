@@ -1,6 +1,6 @@
 """`python -m pnde` is the `pnde` command."""
 
-from pnde.cli import main
+from pnde.cli import start
 
 if __name__ == "__main__":
-    main(prog_name="pnde")
+    start()

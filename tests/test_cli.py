@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from pnde import open_data
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.cli.options import reading_of, reading_options
 
 

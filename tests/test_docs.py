@@ -11,7 +11,7 @@ import click
 import pytest
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.config import Config, Section
 from pnde.engines import Status
 

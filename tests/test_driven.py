@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.data import make_dataset
 from pnde.driven import conditions_of
 from pnde.errors import ConfigError, DataError

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.errors import DataError
 from pnde.systems import driven_by
 

@@ -3,6 +3,8 @@
 import ctypes
 import os
 import platform
+import subprocess
+import sys
 
 import pytest
 
@@ -23,6 +25,7 @@ def calls(monkeypatch):
         monkeypatch.delenv(name)
     for name in ("GLIBC_TUNABLES", "LD_PRELOAD"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setattr(ctypes, "CDLL", lambda _: Library())
     monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.36"))
     return made
@@ -31,6 +34,13 @@ def calls(monkeypatch):
 def test_freed_memory_is_kept(calls):
     process.keep_freed()
     assert calls == [(-3, 2**30), (-1, 2**31 - 1), (-8, 1)]
+    assert os.environ["MALLOC_ARENA_MAX"] == "1"  # for workers
+
+
+def test_the_command_prepares_before_threads_are_there():
+    """glibc gives the threads that are there heaps of their own, whatever it is told later."""
+    program = "import sys, pnde.cli; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "LD_PRELOAD"])

@@ -6,7 +6,7 @@ import tasks
 from click.testing import CliRunner
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.errors import ConfigError, EngineError
 from pnde.sweep import Sweep, spread, sweep, sweeping
 

@@ -11,7 +11,6 @@ import pnde
 from pnde.cli.data import check, project, simulate
 from pnde.cli.joining import complete, end
 from pnde.cli.paper import paper
-from pnde.cli.process import prepare
 from pnde.cli.runs import evaluate, export, plot, rollout
 from pnde.cli.sweep import sweep
 from pnde.cli.tools import doctor, setup
@@ -44,7 +43,6 @@ def main() -> None:
     """Learn dynamics from data while known laws hold to machine precision."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     logging.getLogger("pnde").setLevel(logging.INFO)
-    prepare()
 
 
 for _command in (

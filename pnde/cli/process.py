@@ -8,12 +8,13 @@ import os
 import platform
 from pathlib import Path
 
-# Parameters of mallopt(3), with what is set: blocks up to 1 GiB come from the heap, 2 GiB at its end are kept when
-# freed, and all threads share the one heap (those of their own hold no block beyond 64 MiB).
-_MALLOC = {
-    "M_MMAP_THRESHOLD": (-3, 2**30),
-    "M_TRIM_THRESHOLD": (-1, 2**31 - 1),
-    "M_ARENA_MAX": (-8, 1),
+#: Variables of glibc with the parameters of mallopt(3) that they set, and what is set: blocks up to 1 GiB come from the
+#: heap, 2 GiB at its end are kept when freed, and all threads share the one heap (those of their own hold no block
+#: beyond 64 MiB).
+MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": (-3, 2**30),
+    "MALLOC_TRIM_THRESHOLD_": (-1, 2**31 - 1),
+    "MALLOC_ARENA_MAX": (-8, 1),
 }
 
 
@@ -39,12 +40,17 @@ def keep_freed() -> None:
     """Let the process keep freed arrays for the next ones.
 
     By default glibc returns large blocks to Linux at once, and a training step waits for the same pages to be mapped
-    and cleared again each time: a quarter to a half of its time on a CPU. Where the environment has settings for malloc
-    (`MALLOC_...`, `GLIBC_TUNABLES`, a preloaded library), they stand.
+    and cleared again each time: a quarter to a half of its time on a CPU. Processes that this one starts find it so in
+    their environment. Where the environment has settings for malloc (`MALLOC_...`, `GLIBC_TUNABLES`, a preloaded
+    library), they stand.
+
+    To be called before the first thread is there, which NumPy starts when it is imported: it gets a heap of its own
+    otherwise, and others with it.
     """
     chosen = any(name.startswith("MALLOC_") for name in os.environ)
     if chosen or "GLIBC_TUNABLES" in os.environ or "LD_PRELOAD" in os.environ:
         return
     if platform.libc_ver()[0] == "glibc":
-        for parameter, value in _MALLOC.values():
+        for name, (parameter, value) in MALLOC.items():
             ctypes.CDLL(None).mallopt(parameter, value)
+            os.environ[name] = str(value)

@@ -97,7 +97,7 @@ def train(seed):
 def command(seed):
     from click.testing import CliRunner
 
-    from pnde.cli import main
+    from pnde.cli.main import main
     from pnde.errors import RunError
 
     rng = np.random.default_rng(seed)

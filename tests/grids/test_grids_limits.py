@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.errors import GridError
 from pnde.laws import AngleLimit, Instant, VoltageBand
 from pnde.systems import System, inequalities_for, law_for

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.paper import complexity
 from pnde.paper.limit import measure_limit
 from pnde.paper.studies import STUDIES, study

@@ -8,7 +8,7 @@ import xarray as xr
 from click.testing import CliRunner
 
 import pnde
-from pnde.cli import main
+from pnde.cli.main import main
 from pnde.errors import DataError, RunError
 from pnde.runs import streaming
 
