@@ -148,6 +148,8 @@ def test_systems_by_name():
         pnde.systems.get("quartik")
     with pytest.raises(ConfigError, match="has no parameter 'omega'; it has: alpha, beta"):
         pnde.systems.get("lotka-volterra", omega=2.0)
+    with pytest.raises(ConfigError, match=r"grid needs its parameter 'grid': .*-p grid="):
+        pnde.systems.get("grid")
 
 
 @pytest.mark.parametrize("times", [{"t_end": 1.0, "dt": 0.3}, {"t_end": 0.1, "dt": 0.5}])

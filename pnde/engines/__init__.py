@@ -7,7 +7,7 @@ import logging
 import os
 from typing import Any
 
-from pnde.engines.processes import join, leads, meet
+from pnde.engines.processes import join, leads, meet, together
 from pnde.engines.protocol import (
     Batch,
     Engine,
@@ -35,6 +35,7 @@ __all__ = [
     "leads",
     "meet",
     "set_up",
+    "together",
 ]
 
 logger = logging.getLogger("pnde")

@@ -27,6 +27,11 @@ def join(
     _of_jax().join(coordinator, processes, process)
 
 
+def together() -> bool:
+    """Whether this process is one of several."""
+    return "jax" in sys.modules and _of_jax().count() > 1
+
+
 def leads() -> bool:
     """Whether this process is the one that writes, as one that is alone does."""
     return "jax" not in sys.modules or _of_jax().leads()

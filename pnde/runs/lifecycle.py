@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from pnde.data import (
     open_data,
     split_data,
 )
-from pnde.engines import Engine, get, leads, meet
+from pnde.engines import Engine, get, leads, meet, together
 from pnde.errors import DataError, RunError
 from pnde.files import read_json
 from pnde.models import (
@@ -201,6 +202,8 @@ def resume(
             raise RunError(
                 f"the training in {path} began with the engine {running.name!r} and goes on with it; leave engine= out"
             )
+        if together():  # as a new training of several processes has it
+            model = replace(model, config=Config.make(model.config, devices="all"))
         running.check(model.config)
         batches = batches_of(running, model, ds)
         training = under_way(running, model, ds, batches, record.sources, progress and leads())

@@ -51,6 +51,12 @@ def get(name: str, **parameters: Any) -> System:
                 f"{name} has no parameter {parameter!r}{nearest(parameter, known)}; "
                 f"it has: {', '.join(known) or 'none'}"
             )
+    for parameter, about in known.items():
+        if about.default is inspect.Parameter.empty and parameter not in parameters:
+            raise ConfigError(
+                f"{name} needs its parameter {parameter!r}: pnde.systems.get({name!r}, {parameter}=…), or "
+                f"-p {parameter}=… on the command line"
+            )
     try:
         return _SYSTEMS[name](**parameters)
     except TypeError as error:

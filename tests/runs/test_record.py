@@ -180,7 +180,8 @@ def test_a_saved_run_is_complete(trained, tmp_path):
     assert {p.name: p.read_bytes() for p in path.iterdir()} == before
 
 
-def test_a_run_goes_on_with_the_engine_that_began_it(data, tmp_path, monkeypatch):
+def test_a_run_goes_on_as_it_began(data, tmp_path, monkeypatch):
+    """With its engine, but on as many devices as those who go on with it have."""
     from pnde.runs import lifecycle
 
     calls = iter(range(100))
@@ -196,7 +197,18 @@ def test_a_run_goes_on_with_the_engine_that_began_it(data, tmp_path, monkeypatch
     monkeypatch.setenv("PNDE_ENGINE", "julia")
     with pytest.raises(RunError, match="began with the engine 'jax' and goes on with it"):
         pnde.resume(tmp_path / "run", engine="julia")
+    seen = []
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(lifecycle, "together", lambda: True)
+        patched.setattr(lifecycle, "batches_of", lambda _, model, __: _stop(seen, model.config))
+        pnde.resume(tmp_path / "run", progress=False)
+    assert [config.devices for config in seen] == ["all"]
     assert pnde.resume(tmp_path / "run", progress=False).report["engine"] == "jax"
+
+
+def _stop(seen, config):
+    seen.append(config)
+    raise KeyboardInterrupt
 
 
 def _then(first, second):
