@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+import scipy  # of which only what is used is loaded: scipy.interpolate takes a quarter of a second
 import xarray as xr
-from scipy.interpolate import UnivariateSpline
 
 from pnde.errors import DataError
 
@@ -84,7 +84,7 @@ def derivative(x: np.ndarray, t: np.ndarray, noise: float | None = None) -> np.n
         with warnings.catch_warnings():
             # It says so where rounding keeps it from coming nearer than to 0.1 % of `allowed`, which does not matter.
             warnings.simplefilter("ignore", UserWarning)
-            spline = UnivariateSpline(times, values, k=degree, s=allowed)
+            spline = scipy.interpolate.UnivariateSpline(times, values, k=degree, s=allowed)
         out[stretch] = spline.derivative()(times) / step
     return out
 

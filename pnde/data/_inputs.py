@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import scipy  # of which only what is used is loaded: scipy.interpolate takes a quarter of a second
 import xarray as xr
-from scipy.interpolate import CubicSpline
 
 from ._exogenous import Exogenous, Interpolation
 from ._layout import padded, time_matrix
@@ -156,7 +156,9 @@ def _pieces(
         for i, kind in enumerate(interpolation):
             values = w[first:end, i]
             if kind == "cubic":
-                spline = CubicSpline(times[first:end], values, bc_type="not-a-knot").c
+                spline = scipy.interpolate.CubicSpline(
+                    times[first:end], values, bc_type="not-a-knot"
+                ).c
                 coefficients[at, : len(spline), i] = spline[::-1].T
             elif kind == "linear":
                 coefficients[at, 1, i] = np.diff(values) / np.diff(times[first:end])

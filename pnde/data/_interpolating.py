@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+import scipy  # of which only what is used is loaded: scipy.interpolate takes a quarter of a second
 
 OntoManifold = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """A function of states `(trajectory, time, n)`, times `(trajectory, time)` and a mask `(trajectory, time)`. It gives
@@ -38,7 +38,7 @@ def interpolated(u: np.ndarray, t: np.ndarray) -> np.ndarray:
         own = t[known]
         wanted &= (t > own[0]) & (t < own[-1])
         interval = np.searchsorted(own, t[wanted]) - 1
-        values = CubicSpline(own, column[known])(t[wanted])
+        values = scipy.interpolate.CubicSpline(own, column[known])(t[wanted])
         column[wanted] = np.where(is_gap(np.diff(own), LONGEST)[interval], np.nan, values)
     return out
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import chain
 
 import numpy as np
+import scipy  # of which only what is used is loaded: scipy.interpolate takes a quarter of a second
 import xarray as xr
-from scipy.interpolate import make_interp_spline
 
 from pnde.errors import ConfigError, DataError
 
@@ -100,7 +100,9 @@ def _integrated(u: np.ndarray, t: np.ndarray, position: int, velocity: int) -> n
     own = np.flatnonzero(np.isfinite(v) & np.isfinite(t))
     if len(own) < 2:
         return np.empty((0, 3))
-    spline = make_interp_spline(t[own], v[own], k=min(3, len(own) - 1)).antiderivative()
+    spline = scipy.interpolate.make_interp_spline(
+        t[own], v[own], k=min(3, len(own) - 1)
+    ).antiderivative()
     known = np.flatnonzero(np.isfinite(q) & (t >= t[own[0]]) & (t <= t[own[-1]]))
     ends = [t[at[1:]][is_gap(np.diff(t[at]), LONGEST)] for at in (own, known)]
     gaps = np.searchsorted(np.sort(np.concatenate(ends)), t[known], side="right")
