@@ -216,7 +216,12 @@ def main() -> None:
     parser.add_argument("--precision", choices=("float32", "float64"), default="float32")
     parser.add_argument("--tolerance", type=float, default=1e-4, help="of the rollout")
     parser.add_argument("--horizon", type=float, default=0.2, help="share of the paper's rollout")
-    parser.add_argument("--agreement", type=float, default=1e-3)
+    parser.add_argument(
+        "--agreement",
+        type=float,
+        default=0.03,
+        help="of losses and gradients at the tolerance of training",
+    )
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--budget", type=float, default=120.0, help="seconds for each comparison")
     parser.add_argument("--output", type=Path, help="a JSON file")
