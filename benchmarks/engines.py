@@ -73,9 +73,7 @@ def time_case(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for problem in problems(name, options.size, options.batch, options.precision):
         if problem.model.config.method in options.methods:
-            rows.append(
-                {"system": name, "model": problem.label} | time_steps(problem, options)
-            )
+            rows.append({"system": name, "model": problem.label} | time_steps(problem, options))
             if problem.label == "PNDE" and not options.without_first:
                 rows[-1] |= time_first_steps(name, options)
     return rows
@@ -108,7 +106,7 @@ def main() -> None:
     for name in options.systems:
         rows += time_case(name, options)
         shown = pd.DataFrame(rows).query("system == @name")
-        print(shown.to_string(index=False, float_format="{:.3g}".format), flush=True)
+        print(shown.to_string(index=False, na_rep="", float_format="{:.3g}".format), flush=True)
     if options.output:
         record.write(options.output, rows, julia=str(pnde_module().VERSION))
 

@@ -51,7 +51,7 @@ class TrainStep:
         self.steps = self._training.step(0, 0.0).solver_steps
 
     def settle(self) -> None:
-        """After the first call: compile with as many slots as the solver's steps need, as in training; for JAX alone."""
+        """After the first call: compile with as many slots as the solver's steps need, as in training; JAX alone."""
         if self._engine == "julia":
             return
         state = self._training.state()

@@ -13,7 +13,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("pnde", "jax", "jaxlib", "diffrax", "equinox", "numpy", "torch", "torchode", "juliacall")
+PACKAGES = (
+    "pnde",
+    "jax",
+    "jaxlib",
+    "diffrax",
+    "equinox",
+    "numpy",
+    "torch",
+    "torchode",
+    "juliacall",
+)
 
 
 def facts() -> dict[str, Any]:
