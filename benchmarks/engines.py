@@ -2,7 +2,7 @@
 
     python benchmarks/engines.py                                     # 2 × 64 networks, all systems
     python benchmarks/engines.py --size paper --systems quartic      # the paper's network
-    python benchmarks/engines.py --threads 1 --output engines.csv
+    python benchmarks/engines.py --threads 1 --output engines.json
 
 The engines start from the same weights, take the same batch with the same tolerances, and are called in turn in one
 process, so their ratio holds on a noisy machine; times are medians. A first step is what a user waits for: it
@@ -21,54 +21,37 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import record
+from overhead import TrainStep
 from problems import CASES, Problem, problems
 
-from pnde.engines import get
+from pnde.cli.process import keep_freed
+from pnde.engines.jax.timing import interleaved
+from pnde.engines.julia.session import pnde_module
 
 ENGINES = ("jax", "julia")
 
 
-class TrainStep:
-    """A step of the optimiser at weights that stay as they are."""
-
-    def __init__(self, name: str, problem: Problem):
-        self._training = get(name).start(problem.model, [problem.batch], [], problem.weights, None)
-        self.steps = 0.0
-
-    def __call__(self) -> None:
-        self.steps = self._training.step(0, 0.0).solver_steps
-
-
-def first_step(name: str, problem: Problem) -> float:
+def first_step(problem: Problem, engine: str) -> float:
     """Seconds from the start of a training to the end of its first step."""
     began = time.perf_counter()
-    TrainStep(name, problem)()
+    TrainStep(problem, engine)()
     return time.perf_counter() - began
 
 
-def time_case(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Rows of the table for one system."""
-    rows = []
-    for problem in problems(name, options.size, options.batch, options.precision):
-        if problem.model.config.method not in options.methods:
-            continue
-        runs = {engine: TrainStep(engine, problem) for engine in ENGINES}
-        for run in runs.values():
-            # Until the embedded engine has as many slots as its steps need, it compiles anew.
-            for _ in range(options.warm):
-                run()
-        seconds: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-        for _ in range(options.repeats):
-            for engine, run in runs.items():
-                began = time.perf_counter()
-                run()
-                seconds[engine].append(time.perf_counter() - began)
-        row: dict[str, Any] = {"system": name, "model": problem.label}
-        for engine in ENGINES:
-            row[f"{engine} ms"] = 1e3 * np.median(seconds[engine])
-            row[f"{engine} steps"] = runs[engine].steps
-        rows.append(row | {"julia / jax": row["julia ms"] / row["jax ms"]})
-    return rows
+def time_steps(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
+    """A row of the table, without its first steps."""
+    runs = {engine: TrainStep(problem, engine) for engine in ENGINES}
+    for run in runs.values():
+        run()
+        run.settle()
+    taken = interleaved(runs, options.repeats, options.budget)
+    row: dict[str, Any] = {}
+    for engine, seconds in taken.items():
+        row[f"{engine} ms"] = 1e3 * np.median(seconds)
+        row[f"{engine} spread"] = seconds.max() / seconds.min()
+        row[f"{engine} steps"] = runs[engine].steps
+    return row | {"julia / jax": row["julia ms"] / row["jax ms"]}
 
 
 def time_first_steps(name: str, options: argparse.Namespace) -> dict[str, float]:
@@ -81,8 +64,19 @@ def time_first_steps(name: str, options: argparse.Namespace) -> dict[str, float]
         )
         if done.returncode:
             sys.exit(done.stderr)
-        out[f"{engine} first step s"] = float(done.stdout)
+        out[f"{engine} first s"] = float(done.stdout)
     return out
+
+
+def time_case(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Rows of the table for one system."""
+    rows = []
+    for problem in problems(name, options.size, options.batch, options.precision):
+        if problem.model.config.method in options.methods:
+            rows.append({"system": name, "model": problem.label} | time_steps(problem, options))
+            if problem.label == "PNDE" and not options.without_first:
+                rows[-1] |= time_first_steps(name, options)
+    return rows
 
 
 def main() -> None:
@@ -92,16 +86,17 @@ def main() -> None:
     parser.add_argument("--size", choices=["small", "paper"], default="small")
     parser.add_argument("--batch", type=int, default=1024, help="segments in a step")
     parser.add_argument("--precision", choices=["float32", "float64"], default="float32")
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--warm", type=int, default=34, help="steps before the clock runs")
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds for each comparison")
     parser.add_argument("--threads", type=int, help="of either engine's linear algebra")
     parser.add_argument("--without-first", action="store_true", help="leave the first steps out")
     parser.add_argument("--first", nargs=5, help=argparse.SUPPRESS)
-    parser.add_argument("--output", type=Path, help="a CSV file for the table")
+    parser.add_argument("--output", type=Path, help="a JSON file")
     options = parser.parse_args()
+    keep_freed()
     if options.first:
         name, engine, size, batch, precision = options.first
-        print(first_step(engine, problems(name, size, int(batch), precision)[-1]))
+        print(first_step(problems(name, size, int(batch), precision)[-1], engine))
         return
     if options.threads:
         os.environ["OPENBLAS_NUM_THREADS"] = str(options.threads)
@@ -109,15 +104,11 @@ def main() -> None:
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     rows = []
     for name in options.systems:
-        first = {} if options.without_first else time_first_steps(name, options)
-        rows += [
-            row | (first if row["model"] == "PNDE" else {}) for row in time_case(name, options)
-        ]
-        print(pd.DataFrame(rows[-3:]).to_string(float_format="{:.3g}".format), flush=True)
-    table = pd.DataFrame(rows)
-    print(table.to_string(float_format="{:.3g}".format))
+        rows += time_case(name, options)
+        shown = pd.DataFrame(rows).query("system == @name")
+        print(shown.to_string(index=False, na_rep="", float_format="{:.3g}".format), flush=True)
     if options.output:
-        table.to_csv(options.output, index=False)
+        record.write(options.output, rows, julia=str(pnde_module().VERSION))
 
 
 if __name__ == "__main__":

@@ -42,8 +42,8 @@ PAPER = {
 class TrainStep:
     """A step of the optimiser, on a batch that stays on the device, at weights that stay as they are."""
 
-    def __init__(self, problem: Problem):
-        self._problem = problem
+    def __init__(self, problem: Problem, engine: str = "jax"):
+        self._problem, self._engine = problem, engine
         self._training = self._start(None)
         self.steps = 0.0
 
@@ -51,14 +51,16 @@ class TrainStep:
         self.steps = self._training.step(0, 0.0).solver_steps
 
     def settle(self) -> None:
-        """After the first call: compile with as many slots as the solver's steps need, as in training."""
+        """After the first call: compile with as many slots as the solver's steps need, as in training; JAX alone."""
+        if self._engine == "julia":
+            return
         state = self._training.state()
         self._training = self._start(state | {"recent_steps": np.full(Slots.WINDOW, self.steps)})
         self()
 
     def _start(self, state: dict[str, np.ndarray] | None) -> Training:
         problem = self._problem
-        return get("jax").start(problem.model, [problem.batch], [], problem.weights, state)
+        return get(self._engine).start(problem.model, [problem.batch], [], problem.weights, state)
 
 
 def forward_pass(problem: Problem):

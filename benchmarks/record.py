@@ -13,7 +13,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("pnde", "jax", "jaxlib", "diffrax", "equinox", "numpy", "torch", "torchode")
+PACKAGES = (
+    "pnde",
+    "jax",
+    "jaxlib",
+    "diffrax",
+    "equinox",
+    "numpy",
+    "torch",
+    "torchode",
+    "juliacall",
+)
 
 
 def facts() -> dict[str, Any]:
@@ -28,10 +38,10 @@ def facts() -> dict[str, Any]:
     }
 
 
-def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """The rows of a table, with the command that made them."""
+def write(path: Path, rows: Sequence[dict[str, Any]], **more: str) -> None:
+    """The rows of a table, with the command that made them; `more` facts of the run."""
     command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    record = {"command": command, "facts": facts(), "rows": list(rows)}
+    record = {"command": command, "facts": facts() | more, "rows": list(rows)}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         json.dumps(record, indent=1, ensure_ascii=False, default=float) + "\n", encoding="utf-8"

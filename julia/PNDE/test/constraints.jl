@@ -129,3 +129,12 @@ end
     @test only(gradient(loss, A)) ≈ only(grad(central_fdm(5, 1), loss, A)) rtol = 1.0e-8
     @test PNDE.batched_inverse(A)[:, :, 2] ≈ inv(A[:, :, 2])
 end
+
+@testset "what was loaded outlives collections of garbage" begin
+    laws = [load_code("u -> u[1]^2 + $k") for k in 1:50]
+    for _ in 1:3
+        GC.gc()
+        foreach(k -> Vector{Any}(undef, k), 1:1000)
+    end
+    @test [Base.invokelatest(law, [2.0]) for law in laws] == 4 .+ (1:50)
+end

@@ -205,3 +205,22 @@ end
     model, batch = volterra_model(), segments(3, 4, 0.1)
     @test PNDE.conditions(model, batch) == ones(3)
 end
+
+@testset "garbage is collected after a step, or in its midst if it is large" begin
+    collects() = (enabled = GC.enable(false); GC.enable(enabled); enabled)
+    step(f, adjoint = StoredSteps()) = PNDE.without_collections(f, adjoint, zeros(2))
+    @test !step(collects) && collects()
+    @test step(collects, GaussAdjoint())
+    @test !step(() -> (PNDE.collect_if_large(); collects()))
+    most = PNDE.STEP_BYTES[]
+    PNDE.STEP_BYTES[] = -1
+    @test step(() -> (PNDE.collect_if_large(); collects()))
+    PNDE.STEP_BYTES[] = most
+    @test_throws ErrorException step(() -> error("in a step"))
+    @test collects()
+end
+
+@testset "the depth of a network is no part of the model's type" begin
+    model(sizes, skip) = Model(; sizes, skip, method = NDE(), mean = zeros(2), std = ones(2))
+    @test typeof(model((2, 4, 2), false)) == typeof(model((2, 4, 4, 4, 2), true))
+end

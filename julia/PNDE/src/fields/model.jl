@@ -90,10 +90,11 @@ The vector field of an NDE, SNDE or PNDE up to its weights, which are one vector
   - `condition_mean`, `condition_std`: what inputs and parameters, which the network sees behind the state, are normalised by
     `(k + r,)`; `nothing` without.
 """
-struct Model{N, L, S, H, M, C, Q, A, V, O, R, F, W, P, I}
-    network::N
-    layout::L
-    network_state::S
+struct Model{H, M, C, Q, A, V, O, R, F, W, P, I}
+    # Their types name the depth of the network, for which nothing need be compiled anew.
+    network::Any
+    layout::Any
+    network_state::Any
     activation::H
     skip::Bool
     method::M

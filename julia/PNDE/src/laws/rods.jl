@@ -16,16 +16,16 @@ function value(law::Rods, u, at)
 end
 
 function constraint_jacobian(law::Rods, u, at)
-    links = map(difference, quarters(u))
-    law.moving_pivot || return RodsJacobian(links...)
-    return RodsJacobian(map(from, links, pivot_of(at, (:w, :rate), u))...)
+    parts = links(u)
+    law.moving_pivot || return RodsJacobian(parts...)
+    return RodsJacobian(map(from, parts, pivot_of(at, (:w, :rate), u))...)
 end
 
 function drift(law::Rods, u, at)
     law.moving_pivot || return nothing
     (; a, b, c, d) = constraint_jacobian(law, u, at)
     # How the links change where the bobs stand still: the first alone, as the pivot moves.
-    x, y, vx, vy = map((links, origin) -> from(zero(links), origin), (a, b, c, d), pivot_of(at, (:rate, :curvature), u))
+    x, y, vx, vy = map((part, origin) -> from(zero(part), origin), (a, b, c, d), pivot_of(at, (:rate, :curvature), u))
     return vcat(2 .* (a .* x .+ b .* y), c .* x .+ d .* y .+ a .* vx .+ b .* vy)
 end
 
@@ -36,4 +36,4 @@ pivot_of(at, names, u) = ignore_derivatives() do
 end
 
 "Links `(N, B)`, the first one from an origin `(1, B)`."
-from(links, origin) = vcat(links[1:1, :] .- origin, links[2:end, :])
+from(part, origin) = vcat(part[1:1, :] .- origin, part[2:end, :])

@@ -1,5 +1,8 @@
 # Laws that a user writes in Julia.
 
+"The modules of what was loaded. Garbage collection does not go from a function to its type, which nothing but its module keeps."
+const SANDBOXES = Module[]
+
 """
     load_code(source; parameters...)
 
@@ -23,6 +26,7 @@ load_code("LotkaVolterra"; alpha = 1.5, beta = 1.0, gamma = 3.0, delta = 1.0)
 """
 function load_code(source::AbstractString; parameters...)
     sandbox = Module(:Law)
+    push!(SANDBOXES, sandbox)
     Core.eval(sandbox, :(const PNDE = $PNDE))
     Core.eval(sandbox, :(const LinearAlgebra = $LinearAlgebra))
     Core.eval(sandbox, :(using .PNDE, .LinearAlgebra))

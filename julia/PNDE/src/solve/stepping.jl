@@ -79,7 +79,10 @@ function take_steps(pullback, field, u, network, times, settings, scale, retract
     T, tableau = eltype(u), tableau_of(settings.solver)
     t, finish, saved = T(times[1]), T(times[end]), fill!(similar(u, size(u)..., length(times)), NaN)
     saved[:, :, 1] .= u
-    evaluate(u, t) = evaluated(pullback, field, network, u, t)
+    function evaluate(u, t)
+        collect_if_large()
+        return evaluated(pullback, field, network, u, t)
+    end
     slope, back = evaluate(u, t)
     defined = all(isfinite, slope)
     relative(x) = error_size(x, abs.(u), settings, scale)
@@ -188,7 +191,10 @@ end
 function steps_back(tableau, steps, cotangent, u0)
     u̅ = zero(u0)
     last_slope = nothing  # the cotangent of the slope that the next step began with
-    back(pullback, k̅) = only(pullback(k̅))
+    function back(pullback, k̅)
+        collect_if_large()
+        return only(pullback(k̅))
+    end
     for (; h, pullbacks, retraction, saved) in Iterators.reverse(steps)
         k̅ = [zero(u0) for _ in pullbacks]
         before = zero(u0)

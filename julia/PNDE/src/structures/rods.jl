@@ -88,8 +88,8 @@ function factorise(::CholeskyProjection, G::RodsJacobian, ::Nothing)
     @views for i in 1:N
         if i > 1
             # The blocks E of this link with the one before, times the inverse of that one's factor, transposed.
-            before(x) = x[(i - 1):(i - 1), :]
-            here(x) = x[i:i, :]
+            before(x) = x[i - 1, :]
+            here(x) = x[i, :]
             along = here(a) .* before(a) .+ here(b) .* before(b)
             here(e) .= .-4 .* along ./ before(p)
             here(f) .= (.-2 .* (here(a) .* before(c) .+ here(b) .* before(d)) .- here(e) .* before(q)) ./ before(r)
@@ -99,9 +99,9 @@ function factorise(::CholeskyProjection, G::RodsJacobian, ::Nothing)
             here(q) .-= here(e) .* here(g) .+ here(f) .* here(h)
             here(r) .-= here(g) .^ 2 .+ here(h) .^ 2
         end
-        p[i:i, :] .= positive_root.(p[i:i, :])
-        q[i:i, :] ./= p[i:i, :]
-        r[i:i, :] .= positive_root.(r[i:i, :] .- q[i:i, :] .^ 2)
+        p[i, :] .= positive_root.(p[i, :])
+        q[i, :] ./= p[i, :]
+        r[i, :] .= positive_root.(r[i, :] .- q[i, :] .^ 2)
     end
     return RodsFactor(p, q, r, e, f, g, h, position, velocity)
 end
@@ -111,22 +111,20 @@ function solve!(factor::RodsFactor, x)
     N = size(p, 1)
     position, velocity = view(x, 1:N, :), view(x, (N + 1):(2N), :)
     @views for i in 1:N
-        here, before = i:i, (i - 1):(i - 1)
         if i > 1
-            position[here, :] .-= e[here, :] .* position[before, :] .+ f[here, :] .* velocity[before, :]
-            velocity[here, :] .-= g[here, :] .* position[before, :] .+ h[here, :] .* velocity[before, :]
+            position[i, :] .-= e[i, :] .* position[i - 1, :] .+ f[i, :] .* velocity[i - 1, :]
+            velocity[i, :] .-= g[i, :] .* position[i - 1, :] .+ h[i, :] .* velocity[i - 1, :]
         end
-        position[here, :] ./= p[here, :]
-        velocity[here, :] .= (velocity[here, :] .- q[here, :] .* position[here, :]) ./ r[here, :]
+        position[i, :] ./= p[i, :]
+        velocity[i, :] .= (velocity[i, :] .- q[i, :] .* position[i, :]) ./ r[i, :]
     end
     @views for i in N:-1:1
-        here, after = i:i, (i + 1):(i + 1)
         if i < N
-            position[here, :] .-= e[after, :] .* position[after, :] .+ g[after, :] .* velocity[after, :]
-            velocity[here, :] .-= f[after, :] .* position[after, :] .+ h[after, :] .* velocity[after, :]
+            position[i, :] .-= e[i + 1, :] .* position[i + 1, :] .+ g[i + 1, :] .* velocity[i + 1, :]
+            velocity[i, :] .-= f[i + 1, :] .* position[i + 1, :] .+ h[i + 1, :] .* velocity[i + 1, :]
         end
-        velocity[here, :] ./= r[here, :]
-        position[here, :] .= (position[here, :] .- q[here, :] .* velocity[here, :]) ./ p[here, :]
+        velocity[i, :] ./= r[i, :]
+        position[i, :] .= (position[i, :] .- q[i, :] .* velocity[i, :]) ./ p[i, :]
     end
     return x
 end
@@ -134,6 +132,21 @@ end
 # The pivots of the row-scaled Gram matrix.
 function reciprocal_condition(factor::RodsFactor)
     return ratio(vcat(factor.p .^ 2 ./ factor.position, factor.r .^ 2 ./ factor.velocity))
+end
+
+"The links and their rates, of states u `(4N, B)`: four arrays `(N, B)`."
+links(u) = map(difference, quarters(u))
+
+# Zygote would add up the cotangents of a dozen slices.
+function ChainRulesCore.rrule(::typeof(links), u)
+    back(part::AbstractZero) = zeros_like(u, size(u, 1) ÷ 4, size(u, 2))
+    back(part) = difference_transposed(unthunk(part))
+    function links_pullback(cotangent)
+        parts = unthunk(cotangent)
+        parts isa AbstractZero && return NoTangent(), ZeroTangent()
+        return NoTangent(), vcat(map(back, Tuple(parts))...)
+    end
+    return links(u), links_pullback
 end
 
 difference(x) = vcat(x[1:1, :], x[2:end, :] .- x[1:(end - 1), :])

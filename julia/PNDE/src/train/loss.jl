@@ -177,10 +177,12 @@ the loss is not finite the gradient is NaN.
 function loss_and_gradient(model::Model, θ, segments::Segments, settings::Settings)
     statuses, steps = Status[], Int[]
     report(status, count) = (push!(statuses, status); push!(steps, count); nothing)
-    return without_warnings() do
-        loss, pullback = Zygote.pullback(θ -> batch_loss(model, θ, segments, settings, report), θ)
-        worst, average = maximum(statuses), mean(steps)
-        isfinite(loss) || return loss, fill!(similar(θ), NaN), worst, average
-        loss, only(pullback(one(loss))), worst, average
+    return without_collections(settings.adjoint, θ) do
+        without_warnings() do
+            loss, pullback = Zygote.pullback(θ -> batch_loss(model, θ, segments, settings, report), θ)
+            worst, average = maximum(statuses), mean(steps)
+            isfinite(loss) || return loss, fill!(similar(θ), NaN), worst, average
+            loss, only(pullback(one(loss))), worst, average
+        end
     end
 end
