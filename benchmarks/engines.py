@@ -19,13 +19,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import allocator  # noqa: F401
 import numpy as np
 import pandas as pd
 import record
 from overhead import TrainStep
 from problems import CASES, Problem, problems
 
-from pnde.cli.process import keep_freed
 from pnde.engines.jax.timing import interleaved
 from pnde.engines.julia.session import pnde_module
 
@@ -93,7 +93,6 @@ def main() -> None:
     parser.add_argument("--first", nargs=5, help=argparse.SUPPRESS)
     parser.add_argument("--output", type=Path, help="a JSON file")
     options = parser.parse_args()
-    keep_freed()
     if options.first:
         name, engine, size, batch, precision = options.first
         print(first_step(problems(name, size, int(batch), precision)[-1], engine))
