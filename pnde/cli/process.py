@@ -1,4 +1,4 @@
-"""What the command line sets for its process; the library leaves a process as it is."""
+"""What the command line sets for its process; the library leaves memory and garbage of a process as they are."""
 
 from __future__ import annotations
 
