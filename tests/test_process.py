@@ -33,8 +33,39 @@ def calls(monkeypatch):
 
 def test_freed_memory_is_kept(calls):
     process.keep_freed()
-    assert calls == [(-3, 2**30), (-1, 2**31 - 1), (-8, 1)]
+    assert calls == [(-4, 0), (-1, -1), (-8, 1)]
     assert os.environ["MALLOC_ARENA_MAX"] == "1"  # for workers
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc")
+@pytest.mark.parametrize("by", ["calls", "environment"])
+def test_a_large_block_stays_with_the_process(by):
+    """As a step of a large network frees it; glibc would return it to Linux."""
+    program = """if True:
+        import ctypes, pathlib, sys
+        from pnde.cli import process
+        if sys.argv[1] == "calls":
+            process.keep_freed()
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+        libc.malloc.argtypes = [ctypes.c_size_t]
+        block = libc.malloc(2**30)
+        ctypes.memset(block, 1, 2**30)
+        libc.free(block)
+        pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+        print(pages * 4096 >= 2**30)
+    """
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("MALLOC_") and name not in ("GLIBC_TUNABLES", "LD_PRELOAD")
+    }
+    if by == "environment":
+        environment |= {name: str(value) for name, (_, value) in process.MALLOC.items()}
+    done = subprocess.run(
+        [sys.executable, "-c", program, by], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_the_command_prepares_before_threads_are_there():

@@ -8,12 +8,12 @@ import os
 import platform
 from pathlib import Path
 
-#: Variables of glibc with the parameters of mallopt(3) that they set, and what is set: blocks up to 1 GiB come from the
-#: heap, 2 GiB at its end are kept when freed, and all threads share the one heap (those of their own hold no block
-#: beyond 64 MiB).
+#: Variables of glibc with the parameters of mallopt(3) that they set, and what is set: all blocks come from the heap,
+#: what is free at its end is kept (-1 is "never trimmed"), and all threads share the one heap (those of their own hold no
+#: block beyond 64 MiB).
 MALLOC = {
-    "MALLOC_MMAP_THRESHOLD_": (-3, 2**30),
-    "MALLOC_TRIM_THRESHOLD_": (-1, 2**31 - 1),
+    "MALLOC_MMAP_MAX_": (-4, 0),
+    "MALLOC_TRIM_THRESHOLD_": (-1, -1),
     "MALLOC_ARENA_MAX": (-8, 1),
 }
 
