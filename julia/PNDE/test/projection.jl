@@ -1,6 +1,6 @@
 using ChainRulesTestUtils, FiniteDifferences, LinearAlgebra, PNDE, Random, Zygote
 using ChainRulesCore: NoTangent
-using PNDE: apply, batched_mul, batched_transpose, condition, decompose, dense, factorise, minimum_norm
+using PNDE: apply, batched_mul, batched_transpose, cholesky_batched!, condition, decompose, dense, factorise, minimum_norm
 
 include("ring.jl")
 
@@ -37,6 +37,14 @@ rng = Xoshiro(1)
     @test all(condition(factorise(algorithm, G, nothing)) .> 0)
     shared = G[:, :, 1:1]
     @test project(algorithm, shared, v, b) ≈ project(algorithm, repeat(shared, 1, 1, B), v, b)
+end
+
+@testset "factors of $B states, taken side by side, are each state's own" for B in (1, 16, 37)
+    S = spd(rng, 5, B)
+    S[:, :, B] .*= -1
+    L = cholesky_batched!(copy(S))
+    @test all(b -> L[:, :, b] ≈ cholesky(S[:, :, b]).L, 1:(B - 1))
+    @test all(isnan, L[:, :, B][tril(trues(5, 5))])
 end
 
 @testset "$(nameof(typeof(algorithm))): derivative rules" for algorithm in ALGORITHMS

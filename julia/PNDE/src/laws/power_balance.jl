@@ -14,7 +14,7 @@ move. [`ieee14`](@ref) is that of the paper's grid.
   - `demand`: what an input adds to each row `(m, k)`, of a grid whose loads' demand is an input; else `nothing`.
   - `along_branches`: whether sums go over the branches and G is a [`SparseJacobian`](@ref); by default for many buses.
 """
-struct PowerBalance{M <: AbstractMatrix, E, D <: Union{Nothing, AbstractMatrix}} <: AbstractConstraint
+struct PowerBalance{M <: AbstractMatrix, D <: Union{Nothing, AbstractMatrix}, E} <: AbstractConstraint
     "The rows of Y that belong to the loads."
     conductance::M
     susceptance::M
@@ -22,7 +22,7 @@ struct PowerBalance{M <: AbstractMatrix, E, D <: Union{Nothing, AbstractMatrix}}
     loads::M
     slack::M
     demand::D
-    "The entries of a sparse G, which are linear in the state, or `nothing`."
+    "The entries of G, which are linear in the state."
     entries::E
 end
 
@@ -36,9 +36,8 @@ function PowerBalance(;
     G, B = (sparse(rows, columns, collect(Float64, values), size, size) for values in (conductance, susceptance))
     unit = sparse(1.0I, size, size)
     parts = G[at, :], B[at, :], unit[at, :], unit[pinned, :]
-    along_branches || return PowerBalance(map(Matrix, parts)..., demand, nothing)
-    rows = 2 * (length(at) + length(pinned))
-    return PowerBalance(parts..., demand, linear_entries(power_entries(G, B, at, pinned), rows, 2 * size))
+    entries = linear_entries(power_entries(G, B, at, pinned), 2 * (length(at) + length(pinned)), 2 * size, along_branches)
+    return PowerBalance((along_branches ? parts : map(Matrix, parts))..., demand, entries)
 end
 
 function value(law::PowerBalance, u, at)
@@ -54,24 +53,7 @@ drift(law::PowerBalance, u, at) = law.demand === nothing ? nothing : demanded(la
 "What the inputs, or their derivatives, add to the rows."
 demanded(law, u, at, name) = ignore_derivatives(() -> cast(law.demand, u) * like(u, given(at, name)))
 
-"With i = Y v and s = v · conj(i): ds = conj(i) dv + v · conj(Y dv) (paper, Appendix I)."
-function constraint_jacobian(law::PowerBalance{<:AbstractMatrix, Nothing}, u, at)
-    real, imag, current_real, current_imag = map(each_row, at_the_loads(law, u))
-    G, B, E = map(X -> cast(X, u), (law.conductance, law.susceptance, law.loads))
-    own_real, own_imag = current_real .* E, current_imag .* E
-    parallel, across = real .* G .+ imag .* B, imag .* G .- real .* B
-    return vcat(
-        hcat(own_real .+ parallel, own_imag .+ across), hcat(across .- own_imag, own_real .- parallel),
-        ignore_derivatives(() -> slack_rows(law, u)),
-    )
-end
-
-constraint_jacobian(law::PowerBalance, u, at) = SparseJacobian(law.entries.pattern, entries_of(law.entries, u))
-
-function slack_rows(law, u)
-    E = cast(law.slack, u)
-    return repeat(vcat(hcat(E, zero(E)), hcat(zero(E), E)), 1, 1, size(u, 2))
-end
+constraint_jacobian(law::PowerBalance, u, at) = jacobian_of(law.entries.pattern, entries_of(law.entries, u))
 
 "Voltages at the loads, and the currents injected there."
 function at_the_loads(law, u)
@@ -81,9 +63,9 @@ function at_the_loads(law, u)
         product(susceptance, real) .+ product(conductance, imag)
 end
 
-each_row(x) = reshape(x, size(x, 1), 1, size(x, 2))
-
 """
+With i = Y v and s = v · conj(i): ds = conj(i) dv + v · conj(Y dv) (paper, Appendix I).
+
 The entries of G as parts `(row, column, state, factor)`, an entry being the sum of factor times state over its parts; for the
 state 0, of the factor alone.
 """
@@ -106,24 +88,56 @@ function power_entries(G, B, loads, slack)
     return parts
 end
 
-"The entries of a sparse G that are linear in the state: slope times state, and a constant."
-struct LinearEntries
-    pattern::Pattern
-    slope::SparseMatrixCSC{Float64, Int}
+"The entries of G that are linear in the state: slope times state, and a constant."
+struct LinearEntries{P, M <: AbstractMatrix}
+    "Where they are: a [`Pattern`](@ref), or, of a dense G, [`Places`](@ref)."
+    pattern::P
+    slope::M
     constant::Vector{Float64}
 end
 
-"The entries of G `(m, n)` from their parts; see [`power_entries`](@ref)."
-function linear_entries(parts, m, n)
+"Places in a dense matrix of a `size`, counted down its columns; what is elsewhere is 0."
+struct Places
+    size::NTuple{2, Int}
+    at::Vector{Int}
+end
+
+"The entries of G `(m, n)`, dense or along the branches, from their parts; see [`power_entries`](@ref)."
+function linear_entries(parts, m, n, along_branches)
     rows, columns, states, factors = (getindex.(parts, k) for k in 1:4)
     pattern = sparse(rows, columns, true, m, n)
     number = SparseMatrixCSC(m, n, pattern.colptr, rowvals(pattern), collect(1:nnz(pattern)))
     at, moving, constant = [number[i, j] for (i, j) in zip(rows, columns)], states .> 0, zeros(nnz(pattern))
     constant[at[.!moving]] = factors[.!moving]
-    return LinearEntries(Pattern(pattern), sparse(at[moving], states[moving], factors[moving], nnz(pattern), n), constant)
+    slope = sparse(at[moving], states[moving], factors[moving], nnz(pattern), n)
+    along_branches && return LinearEntries(Pattern(pattern), slope, constant)
+    return LinearEntries(Places((m, n), LinearIndices((m, n))[findall(pattern)]), Matrix(slope), constant)
 end
 
 entries_of(entries::LinearEntries, u) = product(entries.slope, u) .+ cast(entries.constant, u)
+
+# Zygote would sum up the derivative by the constant too.
+function ChainRulesCore.rrule(::typeof(entries_of), entries::LinearEntries, u)
+    entries_pullback(y̅) = (NoTangent(), NoTangent(), transposed_product(entries.slope, unthunk(y̅)))
+    return entries_of(entries, u), entries_pullback
+end
+
+"G with its entries `(entries, B)` where a pattern has them."
+jacobian_of(pattern::Pattern, values) = SparseJacobian(pattern, values)
+function jacobian_of(places::Places, values)
+    G = zeros_like(values, prod(places.size), size(values, 2))
+    G[places.at, :] = values
+    return reshape(G, places.size..., :)
+end
+
+function ChainRulesCore.rrule(::typeof(jacobian_of), places::Places, values)
+    function jacobian_pullback(cotangent_of_G)
+        G̅ = unthunk(cotangent_of_G)
+        G̅ isa AbstractZero && return NoTangent(), NoTangent(), ZeroTangent()
+        return NoTangent(), NoTangent(), reshape(G̅, prod(places.size), :)[places.at, :]
+    end
+    return jacobian_of(places, values), jacobian_pullback
+end
 
 """
     product(A, x)

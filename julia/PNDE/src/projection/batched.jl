@@ -19,20 +19,41 @@ function cholesky_batched!(S::AbstractArray{<:Any, 3})
     return S
 end
 
+# A column of a small matrix is shorter than what a processor works on at once, so states are treated side by side.
 function cholesky_batched!(S::Array{<:Any, 3})
-    m = size(S, 1)
-    @inbounds for b in axes(S, 3), j in 1:m
-        pivot = positive_root(S[j, j, b])
-        for i in 1:(j - 1)
-            S[i, j, b] = zero(pivot)
+    m, _, B = size(S)
+    block = ones(eltype(S), LANES, m, m)
+    for first in 1:LANES:B
+        states = view(S, :, :, first:min(first + LANES - 1, B))
+        @inbounds for (lane, b) in enumerate(axes(states, 3)), j in 1:m, i in j:m
+            block[lane, i, j] = states[i, j, b]
         end
-        for i in j:m
-            S[i, j, b] /= pivot
+        factor_side_by_side!(block)
+        @inbounds for (lane, b) in enumerate(axes(states, 3)), j in 1:m, i in 1:m
+            states[i, j, b] = i < j ? zero(eltype(S)) : block[lane, i, j]
         end
-        for k in (j + 1):m
-            factor = S[k, j, b]
-            @simd for i in k:m
-                S[i, k, b] -= S[i, j, b] * factor
+    end
+    return S
+end
+
+"How many states are treated side by side."
+const LANES = 16
+
+"The lower Cholesky factors of matrices `(LANES, m, m)`, in their place."
+function factor_side_by_side!(S)
+    m = size(S, 2)
+    @inbounds for j in 1:m
+        @simd ivdep for lane in 1:LANES
+            S[lane, j, j] = positive_root(S[lane, j, j])
+        end
+        for i in (j + 1):m
+            @simd ivdep for lane in 1:LANES
+                S[lane, i, j] /= S[lane, j, j]
+            end
+        end
+        for k in (j + 1):m, i in k:m
+            @simd ivdep for lane in 1:LANES
+                S[lane, i, k] -= S[lane, i, j] * S[lane, k, j]
             end
         end
     end
@@ -103,7 +124,7 @@ Overwrite x `(m, B)` by the solution of L Lᵀx = b.
 cholesky_solve!(L, x) = upper_solve!(L, lower_solve!(L, x))
 
 "The diagonals `(m, B)` of the matrices `(m, m, B)`."
-diagonals(A) = reduce(vcat, [A[j:j, j, :] for j in axes(A, 1)])
+diagonals(A) = reshape(A, :, size(A, 3))[1:(size(A, 1) + 1):end, :]
 
 """
     orthonormalise(A)

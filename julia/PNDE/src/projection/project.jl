@@ -170,11 +170,12 @@ end
 
 function factorise(::CholeskyProjection, G::AbstractArray{<:Any, 3}, W)
     GW = weigh_columns(G, W)
-    squares = sum(GW .* G; dims = 2)
-    size(G, 1) == 1 && return Division(reshape(squares, 1, :))
-    scale = inverse_norm.(squares)
-    S = batched_mul(scale .* GW, batched_transpose(scale .* G))
-    return CholeskyFactor(cholesky_batched!(S), reshape(scale, size(G, 1), :))
+    size(G, 1) == 1 && return Division(reshape(sum(GW .* G; dims = 2), 1, :))
+    S = batched_mul(GW, batched_transpose(G))
+    # S is smaller than G, and scaled in its place.
+    scale = inverse_norm.(diagonals(S))
+    S .*= in_rows(scale) .* in_columns(scale)
+    return CholeskyFactor(cholesky_batched!(S), scale)
 end
 
 reciprocal_condition(factor::CholeskyFactor) = ratio(diagonals(factor.lower)) .^ 2

@@ -53,15 +53,15 @@ dense(G::AbstractArray{<:Any, 3}) = G
 
 The cotangent of G that belongs to -y wᵀ - z xᵀ of each state.
 """
-function cotangent(G::AbstractArray{<:Any, 3}, y, w, z, x)
-    return summed(G, -(outer(y, w) .+ outer(z, x)))
-end
+cotangent(G::AbstractArray{<:Any, 3}, y, w, z, x) = summed(G, .-(in_rows(y) .* in_columns(w) .+ in_rows(z) .* in_columns(x)))
 
 "Cotangents of each state as that of G, which all may share."
 summed(G, G̅) = size(G, 3) == size(G̅, 3) ? G̅ : sum(G̅; dims = 3)
 
 "y wᵀ `(m, n, B)` of each state."
-outer(y, w) = reshape(y, size(y, 1), 1, :) .* reshape(w, 1, size(w, 1), :)
+outer(y, w) = in_rows(y) .* in_columns(w)
+in_rows(y) = reshape(y, size(y, 1), 1, :)
+in_columns(w) = reshape(w, 1, size(w, 1), :)
 
 "W x `(n, B)`"
 weigh(::Nothing, x) = x
