@@ -9,8 +9,8 @@ import platform
 from pathlib import Path
 
 #: Variables of glibc with the parameters of mallopt(3) that they set, and what is set: all blocks come from the heap,
-#: what is free at its end is kept (-1 is "never trimmed"), and all threads share the one heap (those of their own hold no
-#: block beyond 64 MiB).
+#: what is free at its end is kept (-1 is "never trimmed"), and all threads share the one heap (those of their own hold
+#: no block beyond 64 MiB).
 MALLOC = {
     "MALLOC_MMAP_MAX_": (-4, 0),
     "MALLOC_TRIM_THRESHOLD_": (-1, -1),
