@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -178,6 +179,23 @@ def test_first_step_of_the_optimiser(model, batch):
     change = clipped / (np.abs(clipped) + 1e-8) + 0.1 * before
     clear = np.abs(clipped) > 1e-5  # the sign of the others is rounding
     np.testing.assert_allclose((after - before)[clear], -3e-2 * change[clear], rtol=1e-3, atol=1e-6)
+
+
+def test_steps_share_their_room_and_nothing_that_is_in_it(model, batch):
+    """A step stores what its derivative needs where the last one did; what it finds there does not matter."""
+    four, two = part(batch, slice(4)), part(batch, slice(2))
+
+    def trained(spoil):
+        training = get("jax").start(model, [two, four], [four], initial_weights(model, 5))
+        for index in (0, 1, 0):
+            training.step(index, 3e-2)
+            room = training._room
+            assert room.size > 0
+            if spoil:
+                training._room = jnp.full_like(room, np.nan)
+        return flat(training.weights())
+
+    np.testing.assert_array_equal(trained(spoil=True), trained(spoil=False))
 
 
 def test_weights_are_those_of_single_precision_and_a_copy(model, batch):

@@ -122,7 +122,7 @@ def _step_of_each(model, slots, guard, mesh, parameters, adam, batches, rate):
 def _all_or_none(model, slots, guard, parameters, adam, batches, rate):
     before = parameters, adam
     of_one = partial(one_step, model, slots, guard)
-    new, adam, loss, norm, status, steps = _of_each(
+    new, adam, loss, norm, status, steps, _ = _of_each(
         lambda each: of_one(each[0], each[1], each[2], rate), (parameters, adam, _stacked(batches))
     )
     unguarded = jnp.asarray(False)

@@ -39,11 +39,15 @@ Retraction = Callable[[Any, Array, Any], Array]
 
 
 class Solution(NamedTuple):
-    """States at the T save times, `(T, *shape of u0)`, and how the solve went."""
+    """States at the T save times, `(T, *shape of u0)`, and how the solve went.
+
+    `room` is the array that steps were stored in for their derivative, if one was given for that.
+    """
 
     u: Array
     status: Int[Array, ""]
     steps: Int[Array, ""]
+    room: Array | None = None
 
 
 def solve(

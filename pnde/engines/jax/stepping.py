@@ -42,10 +42,14 @@ def solve_together(
     retraction: Retraction | None = None,
     spread: np.ndarray | None = None,
     across: Across | None = None,
+    room: Array | None = None,
 ) -> Solution:
     """As `pnde.engines.jax.solve.solve` for a batch with common steps, with room for the derivatives of `slots` of them
     by u0 and args. The status is `MAX_STEPS` where they did not suffice. A rejected step takes none, and none of its
     NaN gets into a gradient. Of a batch that is spread over devices the steps are common to all of it.
+
+    They are stored in `room`, of `room_size` numbers, if there is one: it need not be cleared, and is returned for the
+    next solve.
 
     With `slots` of `None` there is no derivative.
     """
@@ -55,7 +59,7 @@ def solve_together(
     if slots is None:
         saved, ended = solve.there(u0, args)[:2]
     else:
-        saved, ended = _differentiable(solve, slots)(u0, args)
+        saved, ended, room = _differentiable(solve, slots)(u0, args, room)
     if retraction is not None and settings.retract != "never":
         saved = jax.vmap(retraction, in_axes=(0, 0, None))(times, saved, args)
     finite = jnp.all(jnp.isfinite(saved))
@@ -63,7 +67,21 @@ def solve_together(
         finite = across.all(finite)
     status = jnp.where(finite, Status.OK, Status.NON_FINITE)
     status = jnp.where(ended.out_of_room, Status.MAX_STEPS, status)
-    return Solution(saved, status, ended.attempted)
+    return Solution(saved, status, ended.attempted, room)
+
+
+def room_size(
+    field: Callable[[Any, Array, Any], Array],
+    u0: Array,
+    times: Array,
+    args: Any,
+    by: Any,
+    settings: SolverConfig,
+    slots: int,
+) -> int:
+    """How many numbers a solve stores for its derivatives by u0 and the args that `by` says."""
+    evaluations = slots * len(SOLVERS[settings.solver].tableau.c)
+    return evaluations * _recorder(field, times[0], u0, *eqx.partition(args, by)).size
 
 
 class _Ended(NamedTuple):
@@ -127,12 +145,18 @@ class _Solve:
         self.error = np.asarray(tableau.b_error, times.dtype)
 
     def there(
-        self, u0: Array, args: Any, slots: int | None = None, by: Any = None
+        self,
+        u0: Array,
+        args: Any,
+        slots: int | None = None,
+        by: Any = None,
+        room: Array | None = None,
     ) -> tuple[Array, _Ended, _Record | None, Array]:
         """The states at the times, how it ended, a record of the steps that were taken for their derivatives by u0 and
-        the args that `by` says, and how many these are. Without `slots` there is no record."""
+        the args that `by` says, in `room` if there is one, and how many these are. Without `slots` there is no
+        record."""
         times, settings = self.times, self.settings
-        evaluate, put_back, slope, record = self._functions(u0, args, slots, by)
+        evaluate, put_back, slope, record = self._functions(u0, args, slots, by, room)
         terms, end = diffrax.ODETerm(self.field), times[-1]
         order = self.solver.error_order(terms)
         controller, dt0 = self._controller(u0)
@@ -237,7 +261,7 @@ class _Solve:
         more_of_u, more_of_args = record.first(of_slope)
         return of_u + more_of_u + saved[0], _sum(of_args, more_of_args)
 
-    def _functions(self, u0, args, slots, by):
+    def _functions(self, u0, args, slots, by, room):
         """The field, and what is done to the end of a step, each with a record that goes in and, longer by a row, out;
         and the first slope and the first record."""
         start = self.times[0]
@@ -250,13 +274,7 @@ class _Solve:
                 None,
             )
         moving, still = eqx.partition(args, by)
-
-        def of_moving(function):
-            return Recorder(
-                lambda t, u, moving: function(t, u, eqx.combine(moving, still)), start, u0, moving
-            )
-
-        field = of_moving(self.field)
+        field = _recorder(self.field, start, u0, moving, still)
 
         def evaluate(record, row, t, u):
             slope, pullback = field(t, u, moving)
@@ -270,13 +288,13 @@ class _Solve:
 
         retractions = None
         if self.after_step is not None:
-            after_step = of_moving(self.after_step)
+            after_step = _recorder(self.after_step, start, u0, moving, still)
             retractions = after_step.pullbacks(slots, after_step(start, u0, moving)[1])
         slope, first = field(start, u0, moving)
         record = _Record(
             jnp.zeros((slots, 2), self.times.dtype),
             first,
-            field.pullbacks(slots * self.stages, first),
+            field.pullbacks(slots * self.stages, first, room),
             retractions,
         )
         return evaluate, put_back, slope, record
@@ -301,27 +319,42 @@ class _Solve:
         return jax.vmap(between.evaluate)(self.times)
 
 
-def _differentiable(solve: _Solve, slots: int) -> Callable[[Array, Any], tuple[Array, _Ended]]:
-    """`solve.there`, with `solve.back` as its derivative by u0 and those args that it is differentiated by."""
+def _recorder(function, start, u0, moving, still):
+    """Of a function of (t, u, args), to be differentiated by u and those of the args that move."""
+
+    def of_moving(t, u, moving):
+        return function(t, u, eqx.combine(moving, still))
+
+    return Recorder(of_moving, start, u0, moving)
+
+
+def _differentiable(
+    solve: _Solve, slots: int
+) -> Callable[[Array, Any, Array | None], tuple[Array, _Ended, Array | None]]:
+    """`solve.there`, with `solve.back` as its derivative by u0 and those args that it is differentiated by; and the
+    room, if one was given."""
 
     @jax.custom_vjp
-    def run(u0, args):
-        return solve.there(u0, args, slots, True)[:2]
+    def run(u0, args, room):
+        return *solve.there(u0, args, slots, True)[:2], room
 
-    def forward(u0, args):
+    def forward(u0, args, room):
+        given = None if room is None else room.value
         by = jax.tree.map(lambda x: x.perturbed, args, is_leaf=_is_primal)
         u0, args = jax.tree.map(lambda x: x.value, (u0, args), is_leaf=_is_primal)
-        saved, ended, record, taken = solve.there(u0, args, slots, by)
+        saved, ended, record, taken = solve.there(u0, args, slots, by, given)
         rest = jax.tree.map(jnp.zeros_like, eqx.filter(args, by, inverse=True))
-        return (saved, ended), (record, taken, rest)
+        assert record is not None  # as there are slots
+        room = None if given is None else record.evaluations.room
+        return (saved, ended, room), (record, taken, rest)
 
     def backward(kept, cotangents):
         record, taken, rest = kept
-        saved, _ = cotangents
+        saved, *_ = cotangents
         if isinstance(saved, SymbolicZero):
             saved = jnp.zeros(saved.shape, saved.dtype)
         of_u, of_args = solve.back(record, taken, saved)
-        return of_u, eqx.combine(of_args, rest)
+        return of_u, eqx.combine(of_args, rest), None
 
     run.defvjp(forward, backward, symbolic_zeros=True)
     return run

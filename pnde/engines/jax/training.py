@@ -28,7 +28,7 @@ from pnde.engines.jax.programs import of_model
 from pnde.engines.jax.sharding import mesh_of, on_each, put
 from pnde.engines.jax.slots import Slots
 from pnde.engines.jax.solve import Solution, check_inputs, is_explicit
-from pnde.engines.jax.stepping import solve_together
+from pnde.engines.jax.stepping import room_size, solve_together
 from pnde.engines.rank import check_rows
 from pnde.models import Model, Weights
 
@@ -40,14 +40,16 @@ def batch_loss(
     slots: int | None = None,
     guard: bool = False,
     derivative: bool = True,
+    room: Array | None = None,
 ) -> tuple[Float[Array, ""], Solution]:
     """Mean squared error of the normalised states at the predicted points, and the solution.
 
     The mean is over segments, the points after the first, and states. (The authors' code drops the first segment of a
     batch instead of the first point.) Segments that share their time grid are solved as one system with common steps,
     as in the paper; others, and those with jumps, each with their own. With `slots` the common steps are stored for
-    their derivative instead of recomputed, see `solve_together`; without `derivative` there is none. With `guard` the
-    gradient is right where a rejected step met NaN; it takes a little longer. Of segments that are spread over devices
+    their derivative instead of recomputed, in `room` if there is one, see `solve_together`; without `derivative` there
+    is none. With `guard` the gradient is right where a rejected step met NaN; it takes a little longer. Of segments
+    that are spread over devices
     the loss is that of this device's part, and the sum over devices the whole's.
     """
     settings = model.config.solver
@@ -68,6 +70,7 @@ def batch_loss(
                 dynamics.retraction,
                 model.std,
                 across,
+                room,
             )
         # The errors of a training are larger than what a kink adds.
         return dynamics.solve(
@@ -156,6 +159,8 @@ class JaxTraining:
         check_alike(self._adam.count, *(weights[k] for k in sorted(weights)), *(b.u for b in train))
         self._parameters, self._adam = put(self._mesh, (self._parameters, self._adam))
         self._slots = Slots.for_training(model, self._train[0], recent)
+        self._room: Array | None = None
+        self._slots_of_room: int | None = None
 
     @numerics()
     def step(self, index: int, rate: float) -> Step:
@@ -168,7 +173,8 @@ class JaxTraining:
         # Segments that jump, in batches of their own, share no steps that could be stored.
         slots = self._slots if batch.drive.jumps is None else Slots(0)
         while True:
-            self._parameters, self._adam, loss, norm, status, solver_steps = step(
+            room = None if guard else self._room_for(slots.count)
+            self._parameters, self._adam, loss, norm, status, solver_steps, room = step(
                 self._model,
                 slots.count,
                 guard,
@@ -177,7 +183,10 @@ class JaxTraining:
                 self._adam,
                 batch,
                 of_step,
+                room,
             )
+            if room is not None:
+                self._room = room
             if slots.too_few(int(status)):
                 continue
             if guard or not can_guard(self._model) or not np.isfinite(loss) or np.isfinite(norm):
@@ -186,6 +195,17 @@ class JaxTraining:
         done = Step(float(loss), float(norm), float(solver_steps), Status(int(status)))
         slots.used(done.solver_steps)
         return done
+
+    def _room_for(self, slots: int | None) -> Array | None:
+        """Where a step stores what its derivative needs: in the same place as the last one, which saves clearing it."""
+        if slots is None or self._mesh is not None:
+            return None
+        if slots != self._slots_of_room:
+            self._room = None  # before there is another
+            largest = max(self._train, key=lambda batch: batch.u.shape[0])
+            self._room = _new_room(self._model, self._parameters, largest, slots)
+            self._slots_of_room = slots
+        return self._room
 
     @numerics()
     def loss(self, index: int) -> Step:
@@ -208,9 +228,22 @@ def can_guard(model: Model) -> bool:
     return is_explicit(model.config.solver)
 
 
-def one_step(model, slots, guard, parameters, adam, segments, rate):
+def _new_room(model: Model, parameters: fields.Parameters, segments: Segments, slots: int) -> Array:
+    size = room_size(
+        model_dynamics(model).field,
+        segments.u[:, 0],
+        segments.grid,
+        (parameters, segments.drive, segments.c),
+        (True, False, False),
+        model.config.solver,
+        slots,
+    )
+    return jnp.zeros(size, segments.u.dtype)
+
+
+def one_step(model, slots, guard, parameters, adam, segments, rate, room=None):
     """One step of the optimiser; nothing changes if the gradient is not finite, or `slots` were too few."""
-    loss = partial(batch_loss, model, slots=slots, guard=guard)
+    loss = partial(batch_loss, model, slots=slots, guard=guard, room=room)
     (value, solution), gradient = jax.value_and_grad(loss, has_aux=True)(parameters, segments)
     if segments.across is not None:
         value, gradient = segments.across.sum((value, gradient))
@@ -231,14 +264,14 @@ def one_step(model, slots, guard, parameters, adam, segments, rate):
         done = done & (status != Status.MAX_STEPS)
     parameters = unravel(jnp.where(done, after, before))
     adam = jax.tree.map(partial(jnp.where, done), next_adam, adam)
-    return parameters, adam, value, norm, status, steps
+    return parameters, adam, value, norm, status, steps, solution.room
 
 
-@of_model(static_argnums=(0, 1, 2), donate_argnums=(3, 4))
-def step(model, slots, guard, mesh, parameters, adam, segments, rate):
+@of_model(static_argnums=(0, 1, 2), donate_argnums=(3, 4, 7))
+def step(model, slots, guard, mesh, parameters, adam, segments, rate, room):
     """`one_step` on the devices of a mesh, if there is one."""
     of_model = partial(one_step, model, slots, guard)
-    arguments = parameters, adam, segments, rate
+    arguments = parameters, adam, segments, rate, room
     return on_each(mesh, of_model, split_segments, *arguments, by_itself=slots is None)
 
 
