@@ -42,7 +42,7 @@ def test_freed_memory_is_kept(calls):
 def test_a_large_block_stays_with_the_process(by):
     """As a step of a large network frees it; glibc would return it to Linux."""
     program = """if True:
-        import ctypes, pathlib, sys
+        import ctypes, os, pathlib, sys
         from pnde.cli import process
         if sys.argv[1] == "calls":
             process.keep_freed()
@@ -53,7 +53,7 @@ def test_a_large_block_stays_with_the_process(by):
         ctypes.memset(block, 1, 2**30)
         libc.free(block)
         pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-        print(pages * 4096 >= 2**30)
+        print(pages * os.sysconf("SC_PAGE_SIZE") >= 2**30)
     """
     environment = {
         name: value

@@ -339,13 +339,13 @@ def _differentiable(
         return *solve.there(u0, args, slots, True)[:2], room
 
     def forward(u0, args, room):
-        given = None if room is None else room.value
+        room = None if room is None else room.value
         by = jax.tree.map(lambda x: x.perturbed, args, is_leaf=_is_primal)
         u0, args = jax.tree.map(lambda x: x.value, (u0, args), is_leaf=_is_primal)
-        saved, ended, record, taken = solve.there(u0, args, slots, by, given)
+        saved, ended, record, taken = solve.there(u0, args, slots, by, room)
         rest = jax.tree.map(jnp.zeros_like, eqx.filter(args, by, inverse=True))
         assert record is not None  # as there are slots
-        room = None if given is None else record.evaluations.room
+        room = None if room is None else record.evaluations.room
         return (saved, ended, room), (record, taken, rest)
 
     def backward(kept, cotangents):

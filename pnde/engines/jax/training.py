@@ -49,8 +49,7 @@ def batch_loss(
     as in the paper; others, and those with jumps, each with their own. With `slots` the common steps are stored for
     their derivative instead of recomputed, in `room` if there is one, see `solve_together`; without `derivative` there
     is none. With `guard` the gradient is right where a rejected step met NaN; it takes a little longer. Of segments
-    that are spread over devices
-    the loss is that of this device's part, and the sum over devices the whole's.
+    that are spread over devices the loss is that of this device's part, and the sum over devices the whole's.
     """
     settings = model.config.solver
     dynamics = model_dynamics(model)
@@ -229,6 +228,7 @@ def can_guard(model: Model) -> bool:
 
 
 def _new_room(model: Model, parameters: fields.Parameters, segments: Segments, slots: int) -> Array:
+    """For the steps of a batch. The field is traced once more for its size, some tenths of a second."""
     size = room_size(
         model_dynamics(model).field,
         segments.u[:, 0],
