@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 
@@ -13,3 +14,10 @@ def square(task):
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return number**2
+
+
+def wait_long(task):
+    """Leave the number of this process in the folder of the task, and take longer than any test."""
+    number, folder = task
+    (Path(folder) / f"{number}.pid").write_text(str(os.getpid()))
+    time.sleep(600)

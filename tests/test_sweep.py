@@ -1,5 +1,11 @@
 """Sweeps: their files, their runs, and what is left of them when a process is killed."""
 
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pandas as pd
 import pytest
 import tasks
@@ -149,6 +155,49 @@ def test_tasks_of_a_process_that_is_killed_are_done_by_others(tmp_path):
     given = [(number, str(tmp_path)) for number in range(12)]
     done = dict(spread(tasks.square, given, jobs=2))
     assert done == {task: task[0] ** 2 for task in given} and (tmp_path / "killed").exists()
+
+
+@pytest.mark.slow
+def test_processes_end_with_the_one_that_gave_them_tasks(tmp_path):
+    given = [(number, str(tmp_path)) for number in range(2)]
+    giver = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import tasks; from pnde.sweep import spread; list(spread(tasks.wait_long, {given}, jobs=2))",
+        ],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(Path(tasks.__file__).parent), *sys.path]),
+        },
+    )
+    try:
+        _until(lambda: len(_numbers(tmp_path)) == 2)
+    finally:
+        giver.kill()
+        giver.wait()
+    _until(lambda: not any(map(_is_alive, _numbers(tmp_path))))
+
+
+def _numbers(folder):
+    return [int(text) for path in folder.glob("*.pid") if (text := path.read_text())]
+
+
+def _is_alive(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    # Ended, but nobody has asked how: so it stays in a container without an init process.
+    status = Path(f"/proc/{number}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def _until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -47,7 +49,9 @@ def _in_processes(
     for tries in range(_TRIES + 1):
         # JAX has threads, which a forked process would not have.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(jobs, len(todo)), mp_context=context) as pool:
+        with ProcessPoolExecutor(
+            min(jobs, len(todo)), mp_context=context, initializer=_end_with_parent
+        ) as pool:
             try:
                 begun = {pool.submit(function, task): task for task in todo}
                 while begun:
@@ -66,6 +70,18 @@ def _in_processes(
         f"a process was killed {_TRIES + 1} times, the last {len(todo)} tasks are not done: take fewer at a time, if "
         "memory was short; the same command goes on"
     )
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that gives it tasks has ended: one that was killed could not tell it to."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait_for_it() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait_for_it, daemon=True).start()
 
 
 def _on_cluster(
