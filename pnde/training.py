@@ -308,7 +308,9 @@ def validation_loss(model: Model, steps: list[Step], batches: Batches, epoch: in
 def _remedy(model: Model, status: Status) -> str:
     """What a loss that is not finite comes from, and what to do."""
     settings = model.config.solver
-    stiff = ""
+    step, gamma, stiff = settings.step, model.config.gamma, ""
+    if model.config.method == "snde" and step is not None and step * gamma > 1:
+        stiff += f", or leave out solver.step, of which γ = {gamma:g} wants at most 1/γ = {1 / gamma:.2g}"
     if settings.solver != "kvaerno5":
         stiff += ', or solver.solver = "kvaerno5" if the system is stiff'
     elif settings.precision == "float32":

@@ -187,6 +187,14 @@ def test_too_few_steps_of_the_solver_are_named(make_model, batches, start):
         epochs_of(model, batches, start)
 
 
+def test_a_fixed_step_that_is_long_for_gamma_is_named(make_model, batches, start):
+    given = {"epochs": 1, "batch_size": 4, "gamma": 1e5, "solver.step": 0.1}
+    with pytest.raises(
+        SolveError, match=r"leave out solver.step, of which γ = 100000 wants at most 1/γ = 1e-05"
+    ):
+        epochs_of(make_model(quartic(), "snde", **given), batches, start)
+
+
 def test_a_checkpoint_of_another_model_is_refused(make_model, batches, trained):
     wider = make_model(quartic(), "pnde", epochs=6, batch_size=4, width=5)
     with pytest.raises(RunError, match=r"'?layers.0.weight'? has the shape"):
