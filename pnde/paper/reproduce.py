@@ -10,7 +10,8 @@ from pathlib import Path
 import xarray as xr
 
 from pnde.data import open_data, save_data, select
-from pnde.experiment import FILE, angular_twin, cartesian, write
+from pnde.errors import ConfigError
+from pnde.experiment import FILE, angular_twin, cartesian, read, write
 from pnde.files import make_folder, write_json
 from pnde.paper.check import check
 from pnde.paper.claims.finding import Finding
@@ -56,6 +57,8 @@ def reproduce(
         for seed in range(1, plan.seeds + 1)
         for name in plan.studies
     ]
+    for _, name, seed, _ in tasks:
+        _check_begun(results, study(name), seed)
     for (_, name, seed, _), seconds in spread(_timed, tasks, jobs, scheduler):
         logger.info("%s, seed %d: %.0f s", name, seed, seconds)
     measure(results)
@@ -76,7 +79,7 @@ def run_study(results: Results, study: Study, seed: int, progress: bool = True) 
     path = results.path(study.name, seed)
     experiment = results.plan.experiment(study, seed)
     failed = results.failures(study.name, seed)
-    todo = [m for m in study.models if m not in (*results.models(study.name, seed), *failed)]
+    todo = _todo(results, study, seed)
     if not (path / FILE).exists():
         write(path, experiment, None)
     for model in todo:
@@ -86,6 +89,26 @@ def run_study(results: Results, study: Study, seed: int, progress: bool = True) 
             write_json(path / FAILURES, failed)
         else:
             _evaluate(results, study, seed, model, runs[model])
+
+
+def _todo(results: Results, study: Study, seed: int) -> list[str]:
+    """The models that have been neither forecast nor tried in vain."""
+    done = {*results.models(study.name, seed), *results.failures(study.name, seed)}
+    return [model for model in study.models if model not in done]
+
+
+def _check_begun(results: Results, study: Study, seed: int) -> None:
+    """That what is left of a study has the settings of what is there, which a preset of another version may not have.
+
+    **Raises:** `pnde.errors.ConfigError` if not.
+    """
+    path = results.path(study.name, seed)
+    if (path / FILE).exists() and _todo(results, study, seed):
+        if read(path) != results.plan.experiment(study, seed):
+            raise ConfigError(
+                f"{path} was begun with other settings than the preset {results.plan.preset!r} has now: remove it to "
+                "train its models anew, or name another folder with -o"
+            )
 
 
 def _evaluate(results: Results, study: Study, seed: int, model: str, run: Run) -> None:

@@ -93,3 +93,13 @@ def test_one_study_from_data_to_report(tmp_path, monkeypatch):
     assert sorted(path.name for path in Path("p/figures").glob("*.pdf")) == figures
     assert "claims hold" in run("check", "p")
     assert pnde.load("p/runs/seed-1/lotka-volterra/pnde").report["complete"]
+    # As if another version, with a preset of its own, had begun it.
+    Path("p/runs/seed-1/lotka-volterra/evaluation/pnde.nc").unlink()
+    noted = Path("p/runs/seed-1/lotka-volterra/experiment.json")
+    noted.write_text(noted.read_text().replace('"width": 4', '"width": 5'))
+    done = CliRunner().invoke(main, ["paper", *everything])
+    assert done.exit_code == 2
+    assert (
+        "lotka-volterra was begun with other settings than the preset 'quick' has now"
+        in done.output
+    )
