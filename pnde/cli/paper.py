@@ -23,7 +23,7 @@ from pnde.cli.options import folder_argument, parameters_of, spreading_options
     type=click.Choice(["quick", "medium", "full"]),
     default="quick",
     show_default=True,
-    help="quick: half an hour on two cores; medium: some hours a seed; full: the paper's Table IV, for a GPU",
+    help="quick: half an hour on two cores; medium: an hour a seed; full: the paper's Table IV, for a GPU",
 )
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--only", metavar="STUDY,…", help="such as quartic,pendulum-4; all by default")

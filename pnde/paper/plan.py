@@ -22,8 +22,8 @@ CODE_TOLERANCE = 1e-4
 class Plan:
     """What to reproduce.
 
-    - `preset`: `"quick"`, small networks and few trajectories; `"medium"`, which two cores train in hours; or `"full"`,
-        Table IV as it is.
+    - `preset`: `"quick"`, small networks and few trajectories; `"medium"`, which two cores train in an hour a seed; or
+        `"full"`, Table IV as it is.
     - `studies`: names in `pnde.paper.studies.STUDIES`; `seeds`: how many, 1, 2, …
     - `variant`: `"text"` or `"code"`, where the paper's text and its authors' code differ: initial states, friction of
         the pendulum, set-points of bus 8, tolerances of the grid's test.
