@@ -165,10 +165,10 @@ def test_a_long_file_takes_a_time_that_grows_with_it():
 
     def seconds(rows):
         text = "x = [" + rows * "1 2 3 4 5 6 7 8 9 10 11 12;\n" + "a]; a = 1;"
-        begin = time.perf_counter()
+        begin = time.process_time()  # waiting for a core that others have is no time of its own
         with pytest.raises(DataError, match="a is not defined"):
             read_matlab(text, "f.m")
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     seconds(10)
     assert seconds(4000) < 40 * max(seconds(400), 0.01)
