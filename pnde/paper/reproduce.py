@@ -78,14 +78,13 @@ def run_study(results: Results, study: Study, seed: int, progress: bool = True) 
     """Train the models of a study that have not been trained or tried, and forecast its test trajectories."""
     path = results.path(study.name, seed)
     experiment = results.plan.experiment(study, seed)
-    failed = results.failures(study.name, seed)
     todo = _todo(results, study, seed)
     if not (path / FILE).exists():
         write(path, experiment, None)
     for model in todo:
         runs, failures = replace(experiment, models=(model,)).train(path, progress)
         if failures:
-            failed = {**failed, model: str(failures[model])}
+            failed = {**results.failures(study.name, seed), model: str(failures[model])}
             write_json(path / FAILURES, failed)
         else:
             _evaluate(results, study, seed, model, runs[model])
@@ -103,12 +102,12 @@ def _check_begun(results: Results, study: Study, seed: int) -> None:
     **Raises:** `pnde.errors.ConfigError` if not.
     """
     path = results.path(study.name, seed)
-    if (path / FILE).exists() and _todo(results, study, seed):
-        if read(path) != results.plan.experiment(study, seed):
-            raise ConfigError(
-                f"{path} was begun with other settings than the preset {results.plan.preset!r} has now: remove it to "
-                "train its models anew, or name another folder with -o"
-            )
+    going_on = (path / FILE).exists() and _todo(results, study, seed)
+    if going_on and read(path) != results.plan.experiment(study, seed):
+        raise ConfigError(
+            f"{path} was begun with other settings than the preset {results.plan.preset!r} has now: remove it to "
+            "train its models anew, or name another folder with -o"
+        )
 
 
 def _evaluate(results: Results, study: Study, seed: int, model: str, run: Run) -> None:
